@@ -1,0 +1,126 @@
+/**
+ * Bounds on one operation: a relative `timeoutMs` at the edge becomes an absolute instant here, and an
+ * AbortSignal is joined to it. Instants are of `performance.now()`: no clock change moves them.
+ */
+import { AbortError, type ExitFacts } from './errors.js'
+
+/** What a caller may give to any call that waits. It bounds that call, never the child's life. */
+export interface Bounds {
+  signal?: AbortSignal | undefined
+  /** Absent or Infinity: no limit. */
+  timeoutMs?: number | undefined
+}
+
+/** What an operation knows when it is stopped, for the error. */
+export interface StopFacts {
+  bytesWritten?: number
+  exit?: ExitFacts
+}
+
+/** Makes the error of what stopped an operation. */
+export type StopError = (facts?: StopFacts) => Error
+
+/** Takes the one function that ends the operation early. */
+export type OnStop = (stop: (stopError: StopError) => void) => void
+
+// A longer delay makes setTimeout fire after 1 ms instead, timers.setTimeout in Node's documentation.
+const TIMER_MAX_MS = 2 ** 31 - 1
+
+/**
+ * Gives the instant `timeoutMs` from now; Infinity for no limit.
+ *
+ * @throws {TypeError} not a number
+ * @throws {RangeError} negative or NaN
+ */
+export function deadlineAfter(timeoutMs: number | undefined, argument = 'timeoutMs'): number {
+  if (timeoutMs === undefined) return Infinity
+  if (typeof timeoutMs !== 'number') {
+    throw new TypeError(`${argument} must be a number of milliseconds`)
+  }
+  if (!(timeoutMs >= 0)) throw new RangeError(`${argument} must be 0 or more milliseconds, not ${timeoutMs}`)
+  return performance.now() + timeoutMs
+}
+
+/** Gives the milliseconds left until a deadline, 0 when it has passed. */
+export function remainingMs(deadline: number): number {
+  return Math.max(0, deadline - performance.now())
+}
+
+/**
+ * Runs one operation until it settles, its signal aborts or its time is up, whichever comes first.
+ *
+ * An operation that gives `onStop` a function still decides its own end when it is stopped: what had happened
+ * by then (a read's bytes) is its result, or it rejects with what `stopError` makes of the facts it knows.
+ * Without one the call rejects at once, and how the operation ends is ignored.
+ * With a signal that has aborted the operation never starts. The timer keeps the host alive, and neither it nor
+ * a listener outlives the call.
+ *
+ * @throws {AbortError} ERR_ABORTED, `cause` is `signal.reason`
+ * @throws {TypeError | RangeError} a bound that is none; the operation has not started
+ */
+export async function bounded<T>(
+  start: (onStop: OnStop) => Promise<T>,
+  { signal, timeoutMs }: Bounds,
+  timeoutError: StopError,
+): Promise<T> {
+  checkSignal(signal)
+  const deadline = deadlineAfter(timeoutMs)
+  const abortError: StopError = (facts = {}) => new AbortError('ERR_ABORTED', facts, { cause: signal?.reason })
+  if (signal?.aborted) throw abortError()
+  if (signal === undefined && deadline === Infinity) return start(() => {})
+
+  let stop: ((stopError: StopError) => void) | undefined
+  let stoppedBy: StopError | undefined
+  let release = () => {}
+  const stopped = new Promise<never>((_, reject) => {
+    const end = (stopError: StopError) => {
+      release()
+      stoppedBy = stopError
+      if (stop === undefined) return reject(stopError())
+      try {
+        stop(stopError)
+      } catch (error) {
+        reject(error)
+      }
+    }
+    const onAbort = () => end(abortError)
+    const cancelTimer = at(deadline, () => end(timeoutError))
+    signal?.addEventListener('abort', onAbort, { once: true })
+    release = () => {
+      cancelTimer()
+      signal?.removeEventListener('abort', onAbort)
+    }
+  })
+  // An operation that was stopped before it could say how is told when it does: it must not run on unseen.
+  const onStop: OnStop = (given) => (stoppedBy === undefined ? (stop = given) : given(stoppedBy))
+  try {
+    return await Promise.race([start(onStop), stopped])
+  } finally {
+    release()
+  }
+}
+
+/**
+ * Checks that a value can be listened to as an AbortSignal; another realm's is as good.
+ *
+ * @throws {TypeError} it cannot
+ */
+export function checkSignal(signal: AbortSignal | undefined, argument = 'signal'): void {
+  if (signal === undefined) return
+  const given = signal as unknown
+  if (typeof given === 'object' && given !== null && 'aborted' in given && 'addEventListener' in given) return
+  throw new TypeError(`${argument} must be an AbortSignal`)
+}
+
+/** Calls back once the deadline has passed, never before; gives the function that cancels it. */
+function at(deadline: number, passed: () => void): () => void {
+  if (deadline === Infinity) return () => {}
+  let timer: NodeJS.Timeout
+  const arm = () => {
+    timer = setTimeout(check, Math.min(Math.ceil(remainingMs(deadline)), TIMER_MAX_MS))
+  }
+  // Timers count whole milliseconds of a clock read earlier: one can fire a fraction too soon.
+  const check = () => (remainingMs(deadline) > 0 ? arm() : passed())
+  arm()
+  return () => clearTimeout(timer)
+}

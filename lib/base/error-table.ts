@@ -1,0 +1,231 @@
+/**
+ * The closed table of codes: what each one carries, and how it is worded.
+ *
+ * A code identifies for ever; its message may change any day. `errno` is negative, as in Node. Details are
+ * JSON-safe. docs/errors.md says when each code occurs and what to do.
+ */
+import { inspect } from 'node:util'
+import { MESSAGE_MAX_CHARS, MESSAGE_SUBJECT_MAX_CHARS } from './limits.js'
+import { errnoName, errnoText } from './system-error.js'
+
+/** The steps of a start that can fail, in the order of native/core/sys_error.h. */
+export const STAGES = [
+  'pipe',
+  'file',
+  'clone',
+  'sigaction',
+  'setsid',
+  'setpgid',
+  'cgroup',
+  'priority',
+  'affinity',
+  'umask',
+  'rlimit',
+  'dup-fd',
+  'close-fds',
+  'groups',
+  'gid',
+  'uid',
+  'chdir',
+  'pdeathsig',
+  'no-new-privs',
+  'sigmask',
+  'exec',
+  'killed-before-exec',
+] as const
+
+export type Stage = (typeof STAGES)[number]
+
+/** The part of an exit record that errors word; the record itself is what they carry. */
+export interface ExitFacts {
+  readonly code: number | null
+  readonly signal: string | null
+}
+
+interface SystemFacts {
+  errno: number
+  syscall: string
+}
+
+interface PipeFacts {
+  /** The host's descriptor, while it was open. */
+  fd?: number
+  /** Seen from the child. */
+  direction: 'childReads' | 'childWrites'
+}
+
+interface HostFacts {
+  platform: string
+  arch: string
+  libc: string
+  /** Highest Node-API version the runtime offers. */
+  napi: string
+}
+
+export interface AbortDetails {
+  ERR_ABORTED: { exit?: ExitFacts; bytesWritten?: number }
+}
+
+export interface SpawnDetails {
+  /** `errno` and `syscall` are absent only for stage killed-before-exec, which has `signal`. */
+  ERR_SPAWN_FAILED: Partial<SystemFacts> & {
+    stage: Stage
+    path?: string
+    /** Which item of a list failed: a descriptor, a limit, a candidate of the search path. */
+    index?: number
+    /** The field of the spec that asked for the failed step. */
+    field?: string
+    hint?: string
+    signal?: string
+  }
+  ERR_COMMAND_CONSUMED: { field: string }
+  ERR_PIPE_CREATE_FAILED: SystemFacts
+  ERR_LOG_DRAIN_START_FAILED: Partial<SystemFacts> & { stream: number }
+}
+
+export interface SpecDetails {
+  ERR_INVALID_SPEC: { field: string; reason: string; bytes?: number; limit?: number }
+  ERR_INVALID_SIGNAL: { signal: string | number }
+}
+
+export interface SpecTypeDetails {
+  ERR_INVALID_LOG_LIMITS: { field: string; reason: string }
+}
+
+export interface DirectoryDetails {
+  ERR_PRIVATE_ROOT_UNAVAILABLE: Partial<SystemFacts> & { path: string; reason: string }
+  ERR_PRIVATE_DIRECTORY_CREATE_FAILED: SystemFacts & { path: string }
+  /** Each failure names what stayed and why, as in `{ path, errno: 'EBUSY' }`. */
+  ERR_PRIVATE_DIRECTORY_REMOVE_FAILED: Partial<SystemFacts> & {
+    path: string
+    failures: readonly { path: string; errno: string }[]
+  }
+}
+
+export interface LifecycleDetails {
+  ERR_WAIT_TIMEOUT: { timeoutMs: number; exit?: ExitFacts }
+  ERR_SIGNAL_FAILED: SystemFacts & { signal: string }
+  ERR_LOG_DRAIN_DEADLINE: { streams: readonly number[]; deadlineMs: number; exit: ExitFacts }
+  /** `lastError` is the name of the last errno a signal met, such as 'EPERM'. */
+  ERR_TERMINATION_DEADLINE: { killDeadlineMs: number; lastError?: string; exit?: ExitFacts }
+  ERR_PROCESS_GONE: { pid: number }
+  ERR_HANDLE_NOT_FOUND: { handle: string }
+}
+
+export interface CapabilityDetails {
+  ERR_UNSUPPORTED: { capability: string; reason: string }
+  ERR_UNSUPPORTED_PLATFORM: HostFacts
+  ERR_ADDON_LOAD_FAILED: HostFacts & { tried: readonly { file: string; message: string }[] }
+}
+
+export interface PipeDetails {
+  ERR_PIPE_TIMEOUT: PipeFacts & { timeoutMs: number; bytesWritten?: number }
+  ERR_PIPE_CLOSED: PipeFacts
+  ERR_PIPE_BUSY: PipeFacts & { operation: 'read' | 'write' }
+  ERR_PIPE_WRITE_FAILED: PipeFacts & SystemFacts & { bytesWritten: number }
+  ERR_PIPE_READ_FAILED: PipeFacts & SystemFacts
+}
+
+export interface Details
+  extends AbortDetails,
+    SpawnDetails,
+    SpecDetails,
+    SpecTypeDetails,
+    DirectoryDetails,
+    LifecycleDetails,
+    CapabilityDetails,
+    PipeDetails {}
+
+export type ErrorCode = keyof Details
+
+/** Words an error: `<operation> <subject>: <why>`, bounded. */
+export function messageOf<C extends ErrorCode>(code: C, details: Details[C]): string {
+  return cut(words[code](details), MESSAGE_MAX_CHARS)
+}
+
+export function knownCode(code: string): code is ErrorCode {
+  return Object.hasOwn(words, code)
+}
+
+const words: { readonly [C in ErrorCode]: (details: Details[C]) => string } = {
+  ERR_ABORTED: ({ bytesWritten }) => `run operation: aborted by its signal${written(bytesWritten)}`,
+
+  ERR_SPAWN_FAILED: ({ stage, errno, path, index, field, hint, signal }) =>
+    `spawn failed at ${stage}${path === undefined ? '' : ` ${quote(path)}`}: ` +
+    (signal === undefined ? why(errno) : `by ${signal}`) +
+    (field === undefined ? '' : `, asked for by ${field}${index === undefined ? '' : ` item ${index}`}`) +
+    (hint === undefined ? '' : ` (${hint})`),
+  ERR_COMMAND_CONSUMED: ({ field }) => `spawn with endpoint ${quote(field)}: it belongs to an earlier start`,
+  ERR_PIPE_CREATE_FAILED: ({ errno }) => `create pipe: ${why(errno)}`,
+  ERR_LOG_DRAIN_START_FAILED: ({ stream, errno }) => `start drain of fd ${stream}: ${why(errno)}`,
+
+  ERR_INVALID_SPEC: ({ field, reason, bytes, limit }) =>
+    `check spec field ${quote(field)}: ${reason}` +
+    (bytes === undefined ? '' : `, ${bytes} bytes`) +
+    (limit === undefined ? '' : `, limit ${limit}`),
+  ERR_INVALID_SIGNAL: ({ signal }) => `check signal ${quote(String(signal))}: no such signal here`,
+  ERR_INVALID_LOG_LIMITS: ({ field, reason }) => `check log limit ${quote(field)}: ${reason}`,
+
+  ERR_PRIVATE_ROOT_UNAVAILABLE: ({ path, reason }) => `use private root ${quote(path)}: ${reason}`,
+  ERR_PRIVATE_DIRECTORY_CREATE_FAILED: ({ path, errno }) =>
+    `create private directory ${quote(path)}: ${why(errno)}`,
+  ERR_PRIVATE_DIRECTORY_REMOVE_FAILED: ({ path, failures: [first, ...more] }) =>
+    `remove private directory ${quote(path)}: ` +
+    (first === undefined ? 'it stayed' : `${quote(first.path)} stayed by ${first.errno}`) +
+    (more.length === 0 ? '' : `, and ${more.length} more`),
+
+  ERR_WAIT_TIMEOUT: ({ timeoutMs }) => `wait for the child: still running after ${timeoutMs} ms`,
+  ERR_SIGNAL_FAILED: ({ signal, errno }) => `send ${signal}: ${why(errno)}`,
+  ERR_LOG_DRAIN_DEADLINE: ({ streams, deadlineMs }) =>
+    `drain fd ${streams.join(' and ')}: still held open ${deadlineMs} ms after the child's exit`,
+  ERR_TERMINATION_DEADLINE: ({ killDeadlineMs, lastError }) =>
+    `terminate the child: no exit seen ${killDeadlineMs} ms after SIGKILL` +
+    (lastError === undefined ? '' : `, last error ${lastError}`),
+  ERR_PROCESS_GONE: ({ pid }) => `reach process ${pid}: it has been reaped`,
+  ERR_HANDLE_NOT_FOUND: ({ handle }) => `find handle ${quote(handle)}: unknown here`,
+
+  ERR_UNSUPPORTED: ({ capability, reason }) => `use ${quote(capability)}: ${reason}`,
+  ERR_UNSUPPORTED_PLATFORM: (host) => `load addon on ${name(host)}: platform not supported`,
+  ERR_ADDON_LOAD_FAILED: ({ tried, ...host }) =>
+    `load addon on ${name(host)}: ` +
+    (tried.map(({ file, message }) => `${quote(file)} ${oneLine(message)}`).join('; ') || 'no file to try'),
+
+  ERR_PIPE_TIMEOUT: ({ timeoutMs, bytesWritten, ...pipe }) =>
+    `${io(pipe)}: not done after ${timeoutMs} ms${written(bytesWritten)}`,
+  ERR_PIPE_CLOSED: (pipe) => `${io(pipe)}: closed by this host`,
+  ERR_PIPE_BUSY: ({ operation, ...pipe }) => `${io(pipe)}: another ${operation} is in flight`,
+  ERR_PIPE_WRITE_FAILED: ({ errno, bytesWritten, ...pipe }) =>
+    `${io(pipe)}: ${why(errno)}${written(bytesWritten)}`,
+  ERR_PIPE_READ_FAILED: ({ errno, ...pipe }) => `${io(pipe)}: ${why(errno)}`,
+}
+
+// A subject comes from outside: inspect quotes it and escapes what could forge a second log line.
+function quote(subject: string): string {
+  return inspect(cut(subject, MESSAGE_SUBJECT_MAX_CHARS), { breakLength: Infinity })
+}
+
+function oneLine(text: string): string {
+  return cut(text.replace(/\s+/g, ' ').trim(), MESSAGE_SUBJECT_MAX_CHARS)
+}
+
+function cut(text: string, maxChars: number): string {
+  if (text.length <= maxChars) return text
+  // Half a surrogate pair is no character: UTF-8 would turn it into a replacement mark.
+  return `${text.slice(0, maxChars - 1).replace(/[\ud800-\udbff]$/, '')}…`
+}
+
+function why(errno: number | undefined): string {
+  return errno === undefined ? 'no errno' : [errnoName(errno), errnoText(errno)].filter(Boolean).join(', ')
+}
+
+function written(bytes: number | undefined): string {
+  return bytes === undefined ? '' : ` (bytes written: ${bytes})`
+}
+
+function name({ platform, arch, libc, napi }: HostFacts): string {
+  return `${platform}-${arch} (${libc}, Node-API ${napi})`
+}
+
+function io({ fd, direction }: PipeFacts): string {
+  return `${direction === 'childReads' ? 'write to' : 'read from'} pipe${fd === undefined ? '' : ` at fd ${fd}`}`
+}

@@ -1,0 +1,62 @@
+/** Every default bound, once, with its unit in its name. docs/limits.md is generated from this file. */
+
+/** Bytes in a kibibyte, for limits that read well: `64 * KiB`. */
+export const KiB = 1024
+
+/** Bytes in a mebibyte. */
+export const MiB = 1024 * KiB
+
+// Ends
+
+/** What the log drains share to reach EOF after the exit: a descendant may hold a pipe for ever. */
+export const DRAIN_MS = 1_000
+
+/** What `terminate` gives the group between its first signal and SIGKILL: time to flush and close. */
+export const GRACE_MS = 2_000
+
+/** What the leader has to end after SIGKILL: only uninterruptible sleep or a lost right takes longer. */
+export const KILL_DEADLINE_MS = 1_000
+
+/** What a dispose takes at most: an `await using` must not hang on a child that cannot be killed. */
+export const DISPOSE_MS = 1_000
+
+/** How long host exit waits for killed leaders: it blocks the last turn of the host, so it is short. */
+export const HOST_EXIT_WAIT_MS = 200
+
+// Starts
+
+/** Soft RLIMIT_NOFILE of a child: beyond 1024 select(2) fails, and Node has raised its own to the hard limit. */
+export const CHILD_NOFILE_SOFT = 1_024
+
+/** Longest single argument or environment string, its NUL included: MAX_ARG_STRLEN, execve(2). */
+export const SINGLE_STRING_MAX_BYTES = 131_072
+
+/** Spawner threads of one host process: each start in a slow exec occupies one, and they never end. */
+export const SPAWNER_THREADS_MAX = 16
+
+// Pipes and logs
+
+/** Most bytes one `read` gives: what a pipe holds by default, pipe(7). */
+export const PIPE_CHUNK_BYTES = 64 * KiB
+
+/** Size of a log pipe: a quarter of the wake-ups of the default size, while the user's pipe budget lasts. */
+export const DRAIN_PIPE_BYTES = 256 * KiB
+
+// Secrets
+
+/** Shortest secret: a shorter one would be found in innocent text and be betrayed by its markers. */
+export const SECRET_MIN_BYTES = 4
+
+/** Longest secret: bounds what a filter holds back while a match is open. */
+export const SECRET_MAX_BYTES = 4 * KiB
+
+/** Secrets of one child: bounds the filter's table. */
+export const SECRETS_MAX = 64
+
+// Errors
+
+/** Longest error message, in UTF-16 units: a message is a log line, not a dump. */
+export const MESSAGE_MAX_CHARS = 1_024
+
+/** Longest subject quoted in a message, in UTF-16 units: a long path must not push out the reason after it. */
+export const MESSAGE_SUBJECT_MAX_CHARS = 256

@@ -1,0 +1,78 @@
+/**
+ * Takes registered secrets out of whole strings: messages, paths, argument lists, diagnostics.
+ *
+ * Log bytes have their own filter, in native code. This one serves what TypeScript puts into errors and reports,
+ * at the place that puts it there.
+ */
+import { inspect } from 'node:util'
+import { SECRET_MIN_BYTES } from '../base/limits.js'
+
+/** Stands where a secret stood. The same text as in logs. */
+export const REDACTED = '[redacted]'
+
+/** Gives the text without any registered secret. */
+export type Redactor = (text: string | Uint8Array) => string
+
+/**
+ * Makes the redactor of one child's secrets.
+ *
+ * Matches bytes: a text is searched as UTF-8. Each secret is found as it is, and as quoting leaves it in JSON
+ * or in an error message. Occurrences that overlap go together, so that no end of one is left over. A text
+ * without a secret comes back unchanged; in one with a secret, half a character becomes U+FFFD.
+ *
+ * @throws {RangeError} a secret shorter than SECRET_MIN_BYTES; an empty one would match everywhere
+ */
+export function createRedactor(secrets: readonly Uint8Array[]): Redactor {
+  const forms = new Set(secrets.flatMap(formsOf))
+  return (text) => {
+    const bytes = Buffer.from(text as string)
+    const clean = replaceAll(bytes.toString('latin1'), forms)
+    if (clean !== undefined) return Buffer.from(clean, 'latin1').toString()
+    return typeof text === 'string' ? text : bytes.toString()
+  }
+}
+
+/**
+ * Redacts every string in a JSON-like value; bytes become text first, as in an argument list.
+ *
+ * Keys are kept: names of variables and fields are no secrets.
+ */
+export function redactValue(redact: Redactor, value: unknown): unknown {
+  if (typeof value === 'string' || value instanceof Uint8Array) return redact(value)
+  if (Array.isArray(value)) return value.map((item) => redactValue(redact, item))
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, redactValue(redact, item)]))
+}
+
+// One char per byte: string search then compares bytes.
+function formsOf(secret: Uint8Array): string[] {
+  if (secret.length < SECRET_MIN_BYTES) {
+    throw new RangeError(`secrets must have ${SECRET_MIN_BYTES} bytes or more, not ${secret.length}`)
+  }
+  const bytes = Buffer.from(secret)
+  const text = bytes.toString()
+  const quoted = [JSON.stringify(text), inspect(text, { breakLength: Infinity })]
+  // The text differs from the bytes when they are no UTF-8: this is how a decoded output shows them.
+  const texts = [text, ...quoted.map((form) => form.slice(1, -1))]
+  return [bytes, ...texts.map((form) => Buffer.from(form))].map((form) => form.toString('latin1'))
+}
+
+function replaceAll(text: string, forms: Iterable<string>): string | undefined {
+  const found = [...forms].flatMap((form) => occurrences(text, form)).sort((a, b) => a.start - b.start)
+  if (found.length === 0) return undefined
+  let clean = ''
+  let end = 0
+  for (const span of found) {
+    if (span.start >= end) clean += text.slice(end, span.start) + REDACTED
+    end = Math.max(end, span.end)
+  }
+  return clean + text.slice(end)
+}
+
+function occurrences(text: string, form: string): { start: number; end: number }[] {
+  const spans = []
+  for (let start = text.indexOf(form); start !== -1; start = text.indexOf(form, start + 1)) {
+    spans.push({ start, end: start + form.length })
+  }
+  return spans
+}
