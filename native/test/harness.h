@@ -26,7 +26,8 @@ std::string show(const T& value) {
 
 }  // namespace exactspawn::test
 
-#define TEST_JOIN_(a, b) a##b
+#define TEST_PASTE_(a, b) a##b
+#define TEST_JOIN_(a, b) TEST_PASTE_(a, b)
 #define TEST_NAME_(line) TEST_JOIN_(test_case_, line)
 // A title is a sentence that ends with the row or case it proves.
 #define TEST(title)                                                                          \
