@@ -1,0 +1,307 @@
+// The reactor's half of a child's life: from the exit that is seen to the end that is told.
+#include <signal.h>
+#include <string.h>
+
+#include <algorithm>
+
+#include "cgroup.h"
+#include "lifecycle.h"
+#include "live_children.h"
+#include "work_pool.h"
+
+namespace exactspawn {
+namespace {
+
+// Members that were killed are gone within microseconds, unless the kernel holds them: poll soon, then less often.
+constexpr int64_t kPollMaxMs = 50;
+// How long a killed group or cgroup may take to die before the end is told with what is left.
+constexpr int64_t kGroupDeadlineMs = 1000;
+
+class RemoveLeafJob final : public Job {
+ public:
+  explicit RemoveLeafJob(std::string path) : path_(std::move(path)) {}
+  void run() override {
+    remove_cgroup_leaf(path_);
+    delete this;
+  }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace
+
+// One pass over /proc on a file thread; the answer comes back to the reactor.
+class CountJob final : public Job {
+ public:
+  explicit CountJob(Lifecycle* lifecycle) : lifecycle_(lifecycle) {}
+  void run() override {
+    int count = lifecycle_->process_->count_members();
+    {
+      Lock lock(lifecycle_->mutex_);
+      lifecycle_->counted_ = count;
+      lifecycle_->counting_ = false;
+    }
+    lifecycle_->schedule();
+    delete this;
+  }
+
+ private:
+  Ref<Lifecycle> lifecycle_;
+};
+
+void Lifecycle::on_ready(uint32_t) { advance(); }
+
+void Lifecycle::on_time() {
+  wake_at_ = kNever;
+  advance();
+}
+
+void Lifecycle::on_drain_end() {
+  if (exit_told_) advance();
+}
+
+bool Lifecycle::begun() {
+  Lock lock(mutex_);
+  return begun_;
+}
+
+void Lifecycle::wake_in(int64_t ms) { wake_at_ = std::min(wake_at_, now_ms() + ms); }
+
+void Lifecycle::advance() {
+  if (settled_ || !begun()) return;
+  wake_at_ = kNever;
+  if (!exit_told_ && process_->peek()) tell_exit();
+  if (timeout_at_ != kNever && !exit_told_ && now_ms() >= timeout_at_) {
+    timeout_at_ = kNever;
+    end(EndedBy::kTimeout, options_.timeout_ladder);
+  }
+  step_ladder();
+  if (exit_told_ && !ladder_.active() && settle_due()) settle();
+  if (settled_) return;
+  int64_t due = wake_at_;
+  if (!exit_told_) due = std::min(due, timeout_at_);
+  reactor_->set_timer(this, due);
+}
+
+void Lifecycle::tell_exit() {
+  exit_told_ = true;
+  if (process_->pidfd() >= 0) reactor_->remove(process_->pidfd());  // stays readable: it would spin
+  if (sink_.get() == nullptr) return;
+  ExitStatus status = process_->status();
+  Event event = {EventType::kExited, id_, {}};
+  event.fields[0] = status.code;
+  event.fields[1] = status.signal;
+  event.fields[2] = status.core_dumped;
+  event.fields[3] = status.known;
+  sink_->emit(event);
+}
+
+void Lifecycle::send(int signal) {
+  int failed = process_->leads_group() ? process_->signal_group(signal) : process_->signal_leader(signal);
+  ladder_error_ = failed;
+}
+
+void Lifecycle::step_ladder() {
+  {
+    Lock lock(mutex_);
+    if (ladder_requested_) ladder_.start(requested_ladder_, now_ms());
+    ladder_requested_ = false;
+  }
+  while (ladder_.active()) {
+    bool gone = false;
+    if (exit_told_) {
+      // Reaping first makes the kernel's own answer about the group exact; the pidfd goes on naming it.
+      if (process_->group_outlives_leader()) reap();
+      int members;
+      if (!know_members(&members)) return;
+      gone = members == 0;
+    }
+    Ladder::Step step = ladder_.next(gone, now_ms());
+    if (step == Ladder::Step::kSendFirst) {
+      send(ladder_.first_signal());
+      send_continue();
+    } else if (step == Ladder::Step::kSendKill) {
+      send(SIGKILL);
+      kill_cgroup_members();
+    } else if (step == Ladder::Step::kGaveUp) {
+      tell_gave_up();
+    } else if (step == Ladder::Step::kDone) {
+      Lock lock(mutex_);
+      settle_wanted_ = true;
+    } else {
+      // A child stopped after the first signal would never act on it [B058].
+      if (ladder_.in_grace() && process_->leader_stopped()) send_continue();
+      poll_ms_ = std::min(poll_ms_ * 2, kPollMaxMs);
+      wake_in(std::min(poll_ms_, std::max<int64_t>(ladder_.deadline() - now_ms(), 1)));
+      return;
+    }
+    poll_ms_ = 1;
+  }
+}
+
+void Lifecycle::send_continue() {
+  if (process_->leads_group()) {
+    process_->signal_group(SIGCONT);
+  } else {
+    process_->signal_leader(SIGCONT);
+  }
+}
+
+void Lifecycle::tell_gave_up() {
+  if (sink_.get() == nullptr) return;
+  Event event = {EventType::kEndDeadline, id_, {}};
+  event.fields[0] = ladder_error_;
+  sink_->emit(event);
+}
+
+bool Lifecycle::settle_due() {
+  Lock lock(mutex_);
+  return (settle_wanted_ || waiting_ > 0) && holds_ == 0;
+}
+
+// True with the number of live members; false while a pass over /proc is under way, which comes back to advance().
+bool Lifecycle::know_members(int* count) {
+  if (process_->surely_alone()) {
+    *count = 0;
+    return true;
+  }
+  {
+    Lock lock(mutex_);
+    if (counting_) return false;
+    if (counted_ >= 0) {
+      *count = counted_;
+      counted_ = -1;
+      return true;
+    }
+    counting_ = true;
+  }
+  auto* job = new CountJob(this);
+  if (file_pool().submit(job)) job->run();
+  return false;
+}
+
+void Lifecycle::reap() {
+  Lock lock(mutex_);
+  if (holds_ == 0) process_->reap();
+}
+
+void Lifecycle::settle() {
+  if (!settle_group() || !settle_cgroup() || !settle_logs()) return;
+  settled_ = true;
+  reactor_->cancel_timer(this);
+  live_children_remove(this);
+  tell_settled();
+  release_on_reactor();
+}
+
+bool Lifecycle::settle_group() {
+  if (group_settled_) return true;
+  if (process_->group_outlives_leader()) reap();
+  int members;
+  if (!know_members(&members)) return false;
+  if (group_left_ < 0) group_left_ = members;
+  if (members > 0 && !options_.keep_leftovers) {
+    if (group_deadline_ == kNever) {
+      group_deadline_ = deadline_in(kGroupDeadlineMs);
+      poll_ms_ = 1;
+    }
+    process_->signal_group(SIGKILL);
+    if (now_ms() < group_deadline_) {
+      poll_ms_ = std::min(poll_ms_ * 2, kPollMaxMs);
+      wake_in(poll_ms_);
+      return false;
+    }
+  }
+  // The guard goes last: until now the host's death would have ended the members.
+  if (!process_->dismiss_guard()) {
+    wake_in(1);
+    return false;
+  }
+  guard_pipe_.reset();
+  reap();
+  group_settled_ = true;
+  return true;
+}
+
+bool Lifecycle::settle_cgroup() {
+  if (cgroup_settled_ || options_.cgroup_leaf.empty()) return true;
+  if (!options_.keep_leftovers) {
+    if (!cgroup_killed_) {
+      kill_cgroup_members();
+      cgroup_killed_ = true;
+      group_deadline_ = deadline_in(kGroupDeadlineMs);
+      poll_ms_ = 1;
+    }
+    if (cgroup_populated(cgroup_.get()) && now_ms() < group_deadline_) {
+      poll_ms_ = std::min(poll_ms_ * 2, kPollMaxMs);
+      wake_in(poll_ms_);
+      return false;
+    }
+  }
+  cgroup_peak_ = cgroup_peak_bytes(cgroup_.get());
+  cgroup_settled_ = true;
+  {
+    Lock lock(mutex_);
+    cgroup_.reset();
+  }
+  auto* job = new RemoveLeafJob(options_.cgroup_leaf);
+  if (file_pool().submit(job)) job->run();
+  return true;
+}
+
+// One deadline for all logs, not one each [M-30]: an escaped descendant may hold a pipe for ever.
+bool Lifecycle::settle_logs() {
+  bool ended = true;
+  for (auto& drain : drains_) ended &= drain->ended();
+  if (ended) return true;
+  if (drain_deadline_ == kNever) drain_deadline_ = deadline_in(options_.drain_ms);
+  if (now_ms() < drain_deadline_) {
+    wake_in(drain_deadline_ - now_ms());
+    return false;
+  }
+  for (auto& drain : drains_) drain->cancel();
+  return true;
+}
+
+void Lifecycle::tell_settled() {
+  if (sink_.get() == nullptr) return;
+  ExitStatus status = process_->status();
+  ReapedUsage usage = process_->usage();
+  EndedBy cause;
+  {
+    Lock lock(mutex_);
+    cause = status.known ? cause_ : EndedBy::kUnknown;
+  }
+  // exec folds the host's own peak into the child's record: only a larger figure is the child's [B078].
+  bool rss_is_its_own = usage.known && usage.max_rss_bytes > host_peak_bytes_;
+  double peak = cgroup_peak_ >= 0 ? static_cast<double>(cgroup_peak_)
+                : rss_is_its_own  ? static_cast<double>(usage.max_rss_bytes)
+                                  : -1;
+  const double fields[] = {
+      static_cast<double>(status.code),
+      static_cast<double>(status.signal),
+      static_cast<double>(status.core_dumped),
+      static_cast<double>(status.known),
+      static_cast<double>(cause),
+      static_cast<double>(ladder_.escalated()),
+      static_cast<double>(group_left_),
+      static_cast<double>(usage.known),
+      static_cast<double>(usage.user_us),
+      static_cast<double>(usage.system_us),
+      peak,
+      cgroup_peak_ >= 0 ? 1.0 : 0.0,
+      static_cast<double>(usage.minor_faults),
+      static_cast<double>(usage.major_faults),
+      static_cast<double>(usage.blocks_in),
+      static_cast<double>(usage.blocks_out),
+      static_cast<double>(usage.voluntary_switches),
+      static_cast<double>(usage.involuntary_switches),
+  };
+  static_assert(sizeof fields <= sizeof(Event::fields));
+  Event event = {EventType::kSettled, id_, {}};
+  memcpy(event.fields, fields, sizeof fields);
+  sink_->emit(event);
+}
+
+}  // namespace exactspawn

@@ -1,0 +1,82 @@
+#include "process_table.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "fd.h"
+
+namespace exactspawn {
+namespace {
+
+struct Stat {
+  char state;
+  pid_t pgid;
+};
+
+// proc_pid_stat(5): the name may hold spaces and parentheses, so the fields begin after the last ')'.
+bool read_stat(const char* path, Stat* out) {
+  UniqueFd file(open(path, O_RDONLY | O_CLOEXEC));
+  if (!file.valid()) return false;
+  char text[512];
+  ssize_t size = read(file.get(), text, sizeof text - 1);
+  if (size <= 0) return false;
+  text[size] = 0;
+  const char* rest = strrchr(text, ')');
+  int ppid = 0, pgid = 0;
+  if (rest == nullptr || sscanf(rest + 1, " %c %d %d", &out->state, &ppid, &pgid) != 3) return false;
+  out->pgid = pgid;
+  return true;
+}
+
+struct DirectoryEntry {
+  uint64_t inode;
+  int64_t offset;
+  unsigned short length;
+  unsigned char type;
+  char name[1];
+};
+
+template <typename Visit>
+void each_process(Visit visit) {
+  // Not opendir(3): 20,000 processes are one allocation-free pass this way.
+  UniqueFd directory(open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!directory.valid()) return;
+  alignas(8) char buffer[8192];
+  long size;
+  while ((size = syscall(SYS_getdents64, directory.get(), buffer, sizeof buffer)) > 0) {
+    for (long at = 0; at < size;) {
+      const auto* entry = reinterpret_cast<const DirectoryEntry*>(buffer + at);
+      at += entry->length;
+      if (entry->name[0] >= '1' && entry->name[0] <= '9') visit(static_cast<pid_t>(atoi(entry->name)));
+    }
+  }
+}
+
+bool read_stat_of(pid_t pid, Stat* out) {
+  char path[32];
+  snprintf(path, sizeof path, "/proc/%d/stat", static_cast<int>(pid));
+  return read_stat(path, out);
+}
+
+}  // namespace
+
+int count_group_members(pid_t pgid, pid_t except) {
+  int count = 0;
+  each_process([&](pid_t pid) {
+    if (pid == pgid || pid == except) return;
+    Stat stat;
+    if (read_stat_of(pid, &stat) && stat.pgid == pgid && stat.state != 'Z' && stat.state != 'X') count++;
+  });
+  return count;
+}
+
+char process_state(pid_t pid) {
+  Stat stat;
+  return read_stat_of(pid, &stat) ? stat.state : 0;
+}
+
+}  // namespace exactspawn
