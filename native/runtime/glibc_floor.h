@@ -1,0 +1,18 @@
+// Binds symbols that glibc 2.33 and 2.34 gave a new version (the merge of libpthread into libc) to their oldest one,
+// so that a build on a new system loads on glibc 2.17. scripts/check-binary.mjs names the symbol when a line is missing.
+#pragma once
+
+#include <features.h>
+
+#if defined(__GLIBC__)
+#if defined(__x86_64__)
+#define EXACTSPAWN_GLIBC_FLOOR "GLIBC_2.2.5"
+#elif defined(__aarch64__)
+#define EXACTSPAWN_GLIBC_FLOOR "GLIBC_2.17"
+#endif
+#ifdef EXACTSPAWN_GLIBC_FLOOR
+__asm__(".symver pthread_create,pthread_create@" EXACTSPAWN_GLIBC_FLOOR);
+__asm__(".symver pthread_attr_setstacksize,pthread_attr_setstacksize@" EXACTSPAWN_GLIBC_FLOOR);
+__asm__(".symver pthread_sigmask,pthread_sigmask@" EXACTSPAWN_GLIBC_FLOOR);
+#endif
+#endif
