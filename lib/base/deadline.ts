@@ -52,8 +52,8 @@ export function remainingMs(deadline: number): number {
  * An operation that gives `onStop` a function still decides its own end when it is stopped: what had happened
  * by then (a read's bytes) is its result, or it rejects with what `stopError` makes of the facts it knows.
  * Without one the call rejects at once, and how the operation ends is ignored.
- * With a signal that has aborted the operation never starts. The timer keeps the host alive, and neither it nor
- * a listener outlives the call.
+ * With a signal that has aborted the operation never starts. The timer keeps the host alive. No timer or
+ * listener outlives the call.
  *
  * @throws {AbortError} ERR_ABORTED, `cause` is `signal.reason`
  * @throws {TypeError | RangeError} a bound that is none; the operation has not started
@@ -65,7 +65,9 @@ export async function bounded<T>(
 ): Promise<T> {
   checkSignal(signal)
   const deadline = deadlineAfter(timeoutMs)
-  const abortError: StopError = (facts = {}) => new AbortError('ERR_ABORTED', facts, { cause: signal?.reason })
+  const abortError: StopError = (facts = {}) => {
+    return new AbortError('ERR_ABORTED', facts, { cause: signal?.reason })
+  }
   if (signal?.aborted) throw abortError()
   if (signal === undefined && deadline === Infinity) return start(() => {})
 

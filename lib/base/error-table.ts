@@ -227,5 +227,6 @@ function name({ platform, arch, libc, napi }: HostFacts): string {
 }
 
 function io({ fd, direction }: PipeFacts): string {
-  return `${direction === 'childReads' ? 'write to' : 'read from'} pipe${fd === undefined ? '' : ` at fd ${fd}`}`
+  const operation = direction === 'childReads' ? 'write to pipe' : 'read from pipe'
+  return fd === undefined ? operation : `${operation} at fd ${fd}`
 }

@@ -109,7 +109,8 @@ export type SpecTypeError = ErrorOf<keyof SpecTypeDetails>
 export function suppress(first: Error, later: readonly Error[]): void {
   const others = later.filter((error) => error !== first)
   if (others.length === 0) return
-  const earlier = (first as Partial<CodedError<ErrorCode>>).suppressed ?? []
+  // JavaScript's own SuppressedError has a single value there.
+  const earlier = [(first as { suppressed?: unknown }).suppressed ?? []].flat()
   const value = [...earlier, ...others]
   Reflect.defineProperty(first, 'suppressed', { value, enumerable: true, configurable: true })
 }

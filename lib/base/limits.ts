@@ -25,7 +25,7 @@ export const HOST_EXIT_WAIT_MS = 200
 
 // Starts
 
-/** Soft RLIMIT_NOFILE of a child: beyond 1024 select(2) fails, and Node has raised its own to the hard limit. */
+/** Soft RLIMIT_NOFILE of a child: select(2) fails beyond it, and Node raises its own to the hard limit. */
 export const CHILD_NOFILE_SOFT = 1_024
 
 /** Longest single argument or environment string, its NUL included: MAX_ARG_STRLEN, execve(2). */
@@ -39,7 +39,7 @@ export const SPAWNER_THREADS_MAX = 16
 /** Most bytes one `read` gives: what a pipe holds by default, pipe(7). */
 export const PIPE_CHUNK_BYTES = 64 * KiB
 
-/** Size of a log pipe: a quarter of the wake-ups of the default size, while the user's pipe budget lasts. */
+/** Size of a log pipe while the user's pipe budget lasts: a quarter of the wake-ups of the default size. */
 export const DRAIN_PIPE_BYTES = 256 * KiB
 
 // Secrets
@@ -58,5 +58,5 @@ export const SECRETS_MAX = 64
 /** Longest error message, in UTF-16 units: a message is a log line, not a dump. */
 export const MESSAGE_MAX_CHARS = 1_024
 
-/** Longest subject quoted in a message, in UTF-16 units: a long path must not push out the reason after it. */
+/** Longest subject quoted in a message, in UTF-16 units: a path must not push out the reason after it. */
 export const MESSAGE_SUBJECT_MAX_CHARS = 256

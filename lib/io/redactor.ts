@@ -1,8 +1,8 @@
 /**
  * Takes registered secrets out of whole strings: messages, paths, argument lists, diagnostics.
  *
- * Log bytes have their own filter, in native code. This one serves what TypeScript puts into errors and reports,
- * at the place that puts it there.
+ * Log bytes have their own filter, in native code. This one serves what TypeScript puts into errors and
+ * reports, at the place that puts it there.
  */
 import { inspect } from 'node:util'
 import { SECRET_MIN_BYTES } from '../base/limits.js'
