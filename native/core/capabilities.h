@@ -25,7 +25,6 @@ struct TestHooks {
   bool no_close_range = false;
   bool no_memfd_exec = false;
   int delay_before_exec_ms = 0;
-  bool fail_register = false;
 };
 
 // Probes on the first call. Thread: any but a JS thread (it clones). Blocks: for a few clones, once.

@@ -1,0 +1,152 @@
+#include "environment.h"
+
+#include <string.h>
+
+#include <atomic>
+
+#include "live_children.h"
+
+namespace exactspawn {
+namespace {
+
+// At the end of an environment or of the host: how long to wait for killed leaders. lib/base/limits.ts has the same.
+constexpr int kExitWaitMs = 200;
+// Events a call into JS: a burst of a thousand exits must not keep the loop from turning.
+constexpr size_t kBatch = 64;
+constexpr int kStride = 2 + kEventFields;
+
+// The last door: a libc exit without any JS, for instance from another library's fatal error.
+__attribute__((destructor)) void at_host_exit() { kill_all_owned(); }
+
+}  // namespace
+
+void release_instance(Napi::Env, Environment* environment) { environment->release(); }
+
+void Environment::install(Napi::Env env) {
+  auto* environment = new Environment;
+  environment->retain();
+  env.SetInstanceData<Environment, release_instance>(environment);
+}
+
+Environment& Environment::of(const Napi::CallbackInfo& info) { return *info.Env().GetInstanceData<Environment>(); }
+
+bool Environment::attach(Napi::Env env, Napi::Function on_events) {
+  if (function_ != nullptr) return false;
+  napi_value name;
+  napi_create_string_utf8(env, "exactspawn", NAPI_AUTO_LENGTH, &name);
+  if (napi_create_threadsafe_function(env, on_events, nullptr, name, 0, 1, nullptr, nullptr, this, call_js,
+                                      &function_) != napi_ok) {
+    return false;
+  }
+  napi_unref_threadsafe_function(env, function_);
+  // After the function, so that it runs before the function's own clean-up: hooks run in reverse.
+  retain();
+  napi_add_env_cleanup_hook(env, clean_up, this);
+  return true;
+}
+
+void Environment::set_referenced(Napi::Env env, bool referenced) {
+  if (function_ == nullptr) return;
+  if (referenced) {
+    napi_ref_threadsafe_function(env, function_);
+  } else {
+    napi_unref_threadsafe_function(env, function_);
+  }
+}
+
+void Environment::clean_up(void* opaque) {
+  auto* self = static_cast<Environment*>(opaque);
+  napi_threadsafe_function function;
+  std::vector<Ref<Start>> starts;
+  {
+    Lock lock(self->mutex_);
+    self->closed_ = true;
+    self->queue_.clear();
+    function = self->function_;
+    self->function_ = nullptr;
+    self->children_.each([&](ChildEntry& entry) {
+      if (entry.start && !entry.life) starts.push_back(entry.start);
+    });
+  }
+  for (const Ref<Start>& start : starts) start->cancel();
+  drop_children_of(self, kExitWaitMs);
+  self->pipes.each([](Ref<HostPipe>& pipe) { pipe->close(); });
+  if (function != nullptr) napi_release_threadsafe_function(function, napi_tsfn_abort);
+  self->release();
+}
+
+void Environment::end_children(int wait_ms) { drop_children_of(this, wait_ms); }
+
+void Environment::emit(const Event& event) {
+  Lock lock(mutex_);
+  if (closed_ || function_ == nullptr) return;
+  queue_.push_back(event);
+  if (scheduled_) return;
+  scheduled_ = true;
+  // Under the lock: the clean-up hook takes the function away under the same lock, and a freed one aborts the host.
+  if (napi_call_threadsafe_function(function_, nullptr, napi_tsfn_nonblocking) == napi_closing) closed_ = true;
+}
+
+void Environment::call_js(napi_env env, napi_value function, void* self, void*) {
+  if (env == nullptr) return;  // the environment is ending
+  static_cast<Environment*>(self)->deliver(env, function);
+}
+
+void Environment::deliver(napi_env env, napi_value function) {
+  std::vector<Event> batch;
+  {
+    Lock lock(mutex_);
+    if (closed_) return;
+    if (queue_.size() <= kBatch) {
+      batch.swap(queue_);
+      scheduled_ = false;
+    } else {
+      batch.assign(queue_.begin(), queue_.begin() + kBatch);
+      queue_.erase(queue_.begin(), queue_.begin() + kBatch);
+      napi_call_threadsafe_function(function_, nullptr, napi_tsfn_nonblocking);
+    }
+  }
+  void* memory;
+  napi_value buffer, array, receiver;
+  size_t bytes = batch.size() * kStride * sizeof(double);
+  if (napi_create_arraybuffer(env, bytes, &memory, &buffer) != napi_ok) return;
+  auto* out = static_cast<double*>(memory);
+  for (const Event& event : batch) {
+    out[0] = static_cast<double>(event.type);
+    out[1] = event.id;
+    memcpy(out + 2, event.fields, sizeof event.fields);
+    out += kStride;
+  }
+  if (napi_create_typedarray(env, napi_float64_array, batch.size() * kStride, buffer, 0, &array) != napi_ok) return;
+  napi_get_undefined(env, &receiver);
+  napi_call_function(env, receiver, function, 1, &array, nullptr);
+}
+
+void Environment::adopt(uint32_t id, Lifecycle* child) {
+  Lock lock(mutex_);
+  ChildEntry* entry = children_.find(id);
+  if (entry != nullptr) entry->life = Ref<Lifecycle>(child);
+}
+
+uint32_t Environment::add_child() {
+  Lock lock(mutex_);
+  return children_.add({});
+}
+
+void Environment::set_start(uint32_t id, Ref<Start> start) {
+  Lock lock(mutex_);
+  children_.find(id)->start = std::move(start);
+}
+
+ChildEntry Environment::child(uint32_t id) {
+  Lock lock(mutex_);
+  ChildEntry* entry = children_.find(id);
+  return entry == nullptr ? ChildEntry{} : *entry;
+}
+
+ChildEntry Environment::take_child(uint32_t id) {
+  Lock lock(mutex_);
+  return children_.take(id);
+}
+
+}  // namespace exactspawn

@@ -1,0 +1,72 @@
+// All that one Node environment (the main thread, or one worker) has with us: the children it started, its pipes and
+// directories, and the one way back into its JS thread.
+#pragma once
+
+#include <napi.h>
+
+#include <memory>
+#include <vector>
+
+#include "file_task.h"
+#include "host_pipe.h"
+#include "lifecycle.h"
+#include "private_dir.h"
+#include "slots.h"
+#include "start.h"
+
+namespace exactspawn {
+
+// A child from the call to its end: first a start, then a life.
+struct ChildEntry {
+  Ref<Start> start;
+  Ref<Lifecycle> life;
+};
+
+class Environment final : public Counted<Environment>, public EventSink {
+ public:
+  static void install(Napi::Env env);
+  static Environment& of(const Napi::CallbackInfo& info);
+
+  // Takes the JS function that gets batches of events, as one Float64Array a call. Once. Thread: JS.
+  bool attach(Napi::Env env, Napi::Function on_events);
+  // Whether a pending event keeps the event loop alive. Thread: JS.
+  void set_referenced(Napi::Env env, bool referenced);
+
+  // EventSink. Thread: any. After the environment has ended they do nothing.
+  void emit(const Event& event) override;
+  void adopt(uint32_t id, Lifecycle* child) override;
+  void retain_sink() override { retain(); }
+  void release_sink() override { release(); }
+
+  // Thread: JS, but for the lock that adopt shares.
+  uint32_t add_child();
+  void set_start(uint32_t id, Ref<Start> start);
+  ChildEntry child(uint32_t id);
+  ChildEntry take_child(uint32_t id);
+
+  // Thread: JS only.
+  Slots<Ref<HostPipe>> pipes;
+  Slots<std::unique_ptr<UniqueFd>> endpoints;
+  Slots<std::unique_ptr<PrivateDirectory>> directories;
+  Slots<Ref<FileTask>> tasks;
+
+  // The `exit` listener's door: ends every owned child and waits, at most wait_ms, for the leaders.
+  void end_children(int wait_ms);
+
+ private:
+  friend class Counted<Environment>;
+  Environment() = default;
+  ~Environment() = default;
+  static void clean_up(void* self);
+  static void call_js(napi_env env, napi_value function, void* self, void* data);
+  void deliver(napi_env env, napi_value function);
+
+  Mutex mutex_;
+  Slots<ChildEntry> children_;
+  bool closed_ = false;
+  bool scheduled_ = false;
+  napi_threadsafe_function function_ = nullptr;
+  std::vector<Event> queue_;
+};
+
+}  // namespace exactspawn

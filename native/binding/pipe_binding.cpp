@@ -1,0 +1,110 @@
+// The host's ends of protocol pipes.
+#include <errno.h>
+
+#include "environment.h"
+#include "exports.h"
+#include "marshal.h"
+
+namespace exactspawn {
+namespace {
+
+// One read gives at most this much: a pipe's default capacity, and what lib/base/limits.ts promises.
+constexpr size_t kChunkBytes = 64 * 1024;
+
+// createPipe(childReads) -> {host, fd, endpoint}, or an error
+Napi::Value create_pipe(const Napi::CallbackInfo& info) {
+  Environment& environment = Environment::of(info);
+  bool child_reads = info[0].As<Napi::Boolean>().Value();
+  Pipe pipe;
+  SysError error = make_pipe(&pipe);
+  UniqueFd& host = child_reads ? pipe.write_end : pipe.read_end;
+  UniqueFd& child = child_reads ? pipe.read_end : pipe.write_end;
+  if (!error) error = set_nonblocking(host.get(), true);
+  if (error) return to_js(info.Env(), error);
+  int number = host.get();
+  // The number is needed before the object; the slot is filled in right after.
+  uint32_t id = environment.pipes.add({});
+  *environment.pipes.find(id) = Ref<HostPipe>(new HostPipe(id, &environment, std::move(host)));
+  uint32_t endpoint = environment.endpoints.add(std::make_unique<UniqueFd>(std::move(child)));
+  Napi::Object object = Napi::Object::New(info.Env());
+  object.Set("host", id);
+  object.Set("fd", number);
+  object.Set("endpoint", endpoint);
+  return object;
+}
+
+Ref<HostPipe> pipe_of(const Napi::CallbackInfo& info) {
+  Ref<HostPipe>* pipe = Environment::of(info).pipes.find(id_argument(info));
+  return pipe == nullptr ? Ref<HostPipe>() : *pipe;
+}
+
+// pipeRead(id, maxBytes) -> bytes, null at the end, or a negative errno (-EAGAIN: wait)
+Napi::Value pipe_read(const Napi::CallbackInfo& info) {
+  Ref<HostPipe> pipe = pipe_of(info);
+  if (!pipe) return Napi::Number::New(info.Env(), -EBADF);
+  uint8_t chunk[kChunkBytes];
+  size_t wanted = std::min<size_t>(info[1].As<Napi::Number>().Uint32Value(), sizeof chunk);
+  long size = pipe->read(chunk, wanted);
+  if (size < 0) return Napi::Number::New(info.Env(), static_cast<double>(size));
+  if (size == 0) return info.Env().Null();
+  // A copy: an external buffer is refused where the engine has a memory cage [B103].
+  return Napi::Buffer<uint8_t>::Copy(info.Env(), chunk, static_cast<size_t>(size));
+}
+
+// pipeWrite(id, bytes, offset) -> bytes written, or a negative errno (-EAGAIN: wait)
+Napi::Value pipe_write(const Napi::CallbackInfo& info) {
+  Ref<HostPipe> pipe = pipe_of(info);
+  if (!pipe) return Napi::Number::New(info.Env(), -EBADF);
+  auto bytes = info[1].As<Napi::Uint8Array>();
+  size_t offset = static_cast<size_t>(info[2].As<Napi::Number>().DoubleValue());
+  long size = pipe->write(bytes.Data() + offset, bytes.ByteLength() - offset);
+  return Napi::Number::New(info.Env(), static_cast<double>(size));
+}
+
+// pipeArm(id, interest) -> errno
+Napi::Value pipe_arm(const Napi::CallbackInfo& info) {
+  Ref<HostPipe> pipe = pipe_of(info);
+  int failed = pipe ? pipe->arm(info[1].As<Napi::Number>().Uint32Value()).errnum : EBADF;
+  return Napi::Number::New(info.Env(), failed);
+}
+
+// pipeDisarm(id, interest)
+Napi::Value pipe_disarm(const Napi::CallbackInfo& info) {
+  Ref<HostPipe> pipe = pipe_of(info);
+  if (pipe) pipe->disarm(info[1].As<Napi::Number>().Uint32Value());
+  return info.Env().Undefined();
+}
+
+// pipeTake(id) -> the number, now the caller's
+Napi::Value pipe_take(const Napi::CallbackInfo& info) {
+  Ref<HostPipe> pipe = Environment::of(info).pipes.take(id_argument(info));
+  return Napi::Number::New(info.Env(), pipe ? pipe->take() : -1);
+}
+
+// pipeClose(id)
+Napi::Value pipe_close(const Napi::CallbackInfo& info) {
+  Ref<HostPipe> pipe = Environment::of(info).pipes.take(id_argument(info));
+  if (pipe) pipe->close();
+  return info.Env().Undefined();
+}
+
+// endpointClose(id): a child's end that no start wants.
+Napi::Value endpoint_close(const Napi::CallbackInfo& info) {
+  Environment::of(info).endpoints.take(id_argument(info));
+  return info.Env().Undefined();
+}
+
+}  // namespace
+
+void export_pipes(Napi::Env env, Napi::Object exports) {
+  export_function(env, exports, "createPipe", create_pipe);
+  export_function(env, exports, "pipeRead", pipe_read);
+  export_function(env, exports, "pipeWrite", pipe_write);
+  export_function(env, exports, "pipeArm", pipe_arm);
+  export_function(env, exports, "pipeDisarm", pipe_disarm);
+  export_function(env, exports, "pipeTake", pipe_take);
+  export_function(env, exports, "pipeClose", pipe_close);
+  export_function(env, exports, "endpointClose", endpoint_close);
+}
+
+}  // namespace exactspawn

@@ -1,0 +1,81 @@
+// What this machine offers, and the switches that tests use to take some of it away.
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "capabilities.h"
+#include "environment.h"
+#include "exports.h"
+#include "marshal.h"
+
+namespace exactspawn {
+namespace {
+
+class ProbeTask final : public FileTask {
+ private:
+  void work() override { found_ = capabilities(); }
+
+  Napi::Value result(Napi::Env env, Environment&) override {
+    Napi::Object object = Napi::Object::New(env);
+    object.Set("sharedMemoryClone", found_.shared_memory_clone);
+    object.Set("clone3", found_.clone3);
+    object.Set("pidfd", found_.clone_pidfd);
+    object.Set("pidfdGroupSignal", found_.pidfd_group_signal);
+    object.Set("pidfdExitInfo", found_.pidfd_exit_info);
+    object.Set("closeRange", found_.close_range);
+    object.Set("memfdExec", found_.memfd_exec);
+    return object;
+  }
+
+  Capabilities found_;
+};
+
+// capabilities() -> task. On a spawner thread: the probe clones.
+Napi::Value probe(const Napi::CallbackInfo& info) {
+  return Napi::Number::New(info.Env(),
+                           FileTask::submit(Environment::of(info), spawner_pool(), Ref<FileTask>(new ProbeTask)));
+}
+
+// setTestHooks({...}): process-wide, for tests only.
+Napi::Value set_hooks(const Napi::CallbackInfo& info) {
+  Fields fields(info[0]);
+  TestHooks hooks;
+  hooks.no_clone3 = fields.flag("noClone3");
+  hooks.force_fork = fields.flag("forceFork");
+  hooks.no_pidfd = fields.flag("noPidfd");
+  hooks.no_group_pidfd = fields.flag("noGroupPidfd");
+  hooks.no_exit_info = fields.flag("noExitInfo");
+  hooks.no_close_range = fields.flag("noCloseRange");
+  hooks.no_memfd_exec = fields.flag("noMemfdExec");
+  hooks.delay_before_exec_ms = static_cast<int>(fields.number("delayBeforeExecMs"));
+  set_test_hooks(hooks);
+  return info.Env().Undefined();
+}
+
+// fdStatus(fd) -> status flags (O_NONBLOCK and the access mode among them), or a negative errno
+Napi::Value fd_status(const Napi::CallbackInfo& info) {
+  int flags = fcntl(info[0].As<Napi::Number>().Int32Value(), F_GETFL);
+  return Napi::Number::New(info.Env(), flags < 0 ? -errno : flags);
+}
+
+// limit(resource) -> [soft, hard], -1 for infinity
+Napi::Value limit(const Napi::CallbackInfo& info) {
+  struct rlimit own = {0, 0};
+  getrlimit(static_cast<decltype(RLIMIT_NOFILE)>(info[0].As<Napi::Number>().Int32Value()), &own);
+  auto value = [](rlim_t number) { return number == RLIM_INFINITY ? -1.0 : static_cast<double>(number); };
+  Napi::Array array = Napi::Array::New(info.Env(), 2);
+  array.Set(0u, value(own.rlim_cur));
+  array.Set(1u, value(own.rlim_max));
+  return array;
+}
+
+}  // namespace
+
+void export_platform(Napi::Env env, Napi::Object exports) {
+  export_function(env, exports, "capabilities", probe);
+  export_function(env, exports, "setTestHooks", set_hooks);
+  export_function(env, exports, "fdStatus", fd_status);
+  export_function(env, exports, "limit", limit);
+}
+
+}  // namespace exactspawn
