@@ -2,9 +2,9 @@
 // only, no libc, no errno, no allocation, no lock, no stack protector, no sanitizer. `nm -u` on this object prints
 // nothing, and scripts/check-child-symbols.mjs holds it to that.
 //
-// The order of the steps is not free [native.md 2.4]: descriptors before limits (dup3 obeys RLIMIT_NOFILE), limits
-// before ids (raising one needs the privilege), cwd after ids (as the target user), parent-death signal after ids
-// (a change of credentials clears it, prctl(2)), signal mask last (what is pending fires then).
+// The order of the steps is not free (docs/native.md tells each reason): descriptors before limits (dup3 obeys
+// RLIMIT_NOFILE), limits before ids (raising one needs the privilege), cwd after ids (as the target user), parent-death
+// signal after ids (a change of credentials clears it, prctl(2)), signal mask last (what is pending fires then).
 #include "child_plan.h"
 
 #include <fcntl.h>
@@ -127,7 +127,7 @@ void run_steps(ChildPlan* plan) {
 }
 
 // Close-on-exec is not enough: exec wakes the host before it closes those, and in that window (seen in 73 to 99 of
-// 100 starts) the child still holds the write end whose EOF the host waits for [native.md P1].
+// 100 starts) the child still holds the write end whose EOF the host waits for [docs/native.md T1].
 void close_gaps(ChildPlan* plan) {
   for (uint32_t i = 0; i < plan->gap_count; i++) {
     const FdGap& gap = plan->gaps[i];
@@ -162,8 +162,8 @@ void raise_descriptor_limit(ChildPlan* plan) {
 }
 
 // Raw, because libc's setres*id signals every thread of the process to do the same. Only on the fork path: in shared
-// memory a change of uid would clear the host's dumpable flag [native.md P9]. Read back, since a kernel that maps ids
-// could answer success for less.
+// memory a change of uid clears the host's dumpable flag, so no core dump and no debugger there [docs/native.md T9].
+// Read back, since a kernel that maps ids could answer success for less.
 void change_ids(ChildPlan* plan) {
   if (plan->group_count >= 0) {
     long result = raw_syscall(SYS_setgroups, plan->group_count, arg(plan->groups));

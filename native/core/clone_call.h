@@ -26,7 +26,8 @@ class ChildStack {
 // Each runs body(argument) in the child, on `stack` where memory is shared. `pidfd` is null for none; otherwise it
 // must hold -1 and keeps it where the kernel does not know CLONE_PIDFD. All return the pid, or a negative errno.
 // Blocks: the two that share memory until the child has exec'd or exited; clone_cow does not.
-// The caller has blocked every signal: a handler would run in the child on the host's memory [native.md P4].
+// The caller has blocked every signal: a handler of the host would run in the child on the host's memory, and libuv's
+// would write into libuv's signal pipe [docs/native.md T4].
 pid_t clone3_shared(ChildStack& stack, int* pidfd, int cgroup_fd, void (*body)(void*), void* argument);
 pid_t clone_shared(ChildStack& stack, int* pidfd, void (*body)(void*), void* argument);
 // Not libc's fork: that would run every library's pthread_atfork handlers in the child, and libuv's makes pipes.

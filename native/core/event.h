@@ -10,10 +10,10 @@ namespace exactspawn {
 class Lifecycle;
 
 enum class EventType : int32_t {
-  kStarted = 1,        // child: pid, mechanism, candidate, guarded
+  kStarted = 1,        // child: pid, mechanism, candidate, has a pidfd, group outlives leader
   kStartFailed = 2,    // child: stage, syscall, errno, index, killed_by
   kExited = 3,         // child: code, signal, core, known; the leader's number is still held
-  kSettled = 4,        // child: the whole exit record, see lifecycle.cpp
+  kSettled = 4,        // child: the whole exit record, see Lifecycle::tell_settled
   kEndDeadline = 5,    // child: errno of the last signal; the ladder ran out and the child is still there
   kPipeReady = 6,      // pipe: interest bits
   kTaskDone = 7,       // task: see the binding

@@ -97,8 +97,8 @@ class Start {
       SysError error = attempt_once(into_cgroup ? result_.cgroup.get() : -1);
       if (!error) return {};
       // CLONE_INTO_CGROUP fails where the leaf's controllers or our own rights forbid it, and kills the child at birth
-      // when our own cgroup was ever killed [native.md P13]. Nothing of the program ran: joining by file says what is
-      // really wrong, if anything.
+      // when our own cgroup was ever killed [docs/native.md T13]. Nothing of the program ran: joining by file says what
+      // is really wrong, if anything.
       bool at_birth = error.stage == Stage::kClone || error.stage == Stage::kKilledBeforeExec;
       if (into_cgroup && at_birth && error.errnum != ECANCELED) {
         into_cgroup = false;

@@ -47,8 +47,9 @@ class Condition {
   pthread_cond_t condition_ = PTHREAD_COND_INITIALIZER;
 };
 
-// Starts a thread that nobody joins, with every signal blocked from its first instruction: a handler of the host
-// must never run on a thread of ours [native.md P4]. `name` has at most 15 bytes and begins with "xs-".
+// Starts a thread that nobody joins, with every signal blocked from its first instruction: a handler of the host would
+// run on our small stack, and from a spawner in the child, under its pid and on the host's memory [docs/native.md T4].
+// `name` has at most 15 bytes and begins with "xs-".
 // Fails: EAGAIN.
 int start_detached_thread(const char* name, size_t stack_bytes, void (*body)(void*), void* argument);
 

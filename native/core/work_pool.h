@@ -42,7 +42,8 @@ class WorkPool {
   int idle_ = 0;
 };
 
-// Starts of children: the only place that clones [native.md D6, P7].
+// Starts of children: the only place that clones. A parent-death signal fires when the thread that cloned ends, also
+// while the host lives on; these never end [docs/native.md T7].
 WorkPool& spawner_pool();
 // File system work and passes over /proc: never on a JS, reactor or spawner thread.
 WorkPool& file_pool();
