@@ -38,7 +38,7 @@ struct Spawned {
 
 // Starts `request`, consuming its descriptors. join_pgid is the group to enter for GroupMode::kJoin, whose leader the
 // caller keeps unreaped during the call. `cancelled` is looked at right before each clone: ECANCELED, stage kClone.
-// Thread: a spawner thread, which must never end: that would send the child its parent-death signal [docs/native.md T7].
+// Thread: a spawner thread, which must never end: its end is the child's parent-death signal [docs/native.md T7].
 // Blocks: until exec or failure. Owns: everything in the result.
 Spawned spawn(SpawnRequest* request, int join_pgid, const std::atomic<bool>& cancelled);
 
