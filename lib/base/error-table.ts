@@ -150,10 +150,10 @@ export function knownCode(code: string): code is ErrorCode {
 const words: { readonly [C in ErrorCode]: (details: Details[C]) => string } = {
   ERR_ABORTED: ({ bytesWritten }) => `run operation: aborted by its signal${written(bytesWritten)}`,
 
-  ERR_SPAWN_FAILED: ({ stage, errno, path, index, field, hint, signal }) =>
+  ERR_SPAWN_FAILED: ({ stage, errno, path, field, hint, signal }) =>
     `spawn failed at ${stage}${path === undefined ? '' : ` ${quote(path)}`}: ` +
     (signal === undefined ? why(errno) : `by ${signal}`) +
-    (field === undefined ? '' : `, asked for by ${field}${index === undefined ? '' : ` item ${index}`}`) +
+    (field === undefined ? '' : `, asked for by ${field}`) +
     (hint === undefined ? '' : ` (${hint})`),
   ERR_COMMAND_CONSUMED: ({ field }) => `spawn with endpoint ${quote(field)}: it belongs to an earlier start`,
   ERR_PIPE_CREATE_FAILED: ({ errno }) => `create pipe: ${why(errno)}`,

@@ -89,7 +89,9 @@ export const CapabilityError = family<keyof CapabilityDetails>('CapabilityError'
 export const PipeError = family<keyof PipeDetails>('PipeError')
 
 /** A real TypeError that carries a code: some misuse must be caught as a TypeError and told apart as well. */
-export const SpecTypeError = coded('TypeError', TypeError) as unknown as ErrorClass<keyof SpecTypeDetails>
+export const SpecTypeError = coded('TypeError', TypeError) as unknown as ErrorClass<
+  keyof SpecTypeDetails | 'ERR_INVALID_SPEC'
+>
 
 export type ExactSpawnError = ErrorOf<ErrorCode>
 export type AbortError = ErrorOf<keyof AbortDetails>
@@ -99,7 +101,7 @@ export type DirectoryError = ErrorOf<keyof DirectoryDetails>
 export type LifecycleError = ErrorOf<keyof LifecycleDetails>
 export type CapabilityError = ErrorOf<keyof CapabilityDetails>
 export type PipeError = ErrorOf<keyof PipeDetails>
-export type SpecTypeError = ErrorOf<keyof SpecTypeDetails>
+export type SpecTypeError = ErrorOf<keyof SpecTypeDetails | 'ERR_INVALID_SPEC'>
 
 /**
  * Attaches later failures to the first one, which stays the one to throw.

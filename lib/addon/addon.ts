@@ -1,0 +1,51 @@
+/** Loads the native addon, once an environment: the only importer of the .node file. */
+import { join } from 'node:path'
+import { CapabilityError } from '../base/errors.js'
+import type { NativeAddon } from './addon-types.js'
+import { detectLibc } from './libc.js'
+
+const NODE_API = 8
+const root = join(__dirname, '..', '..')
+
+let loaded: NativeAddon | undefined
+
+/**
+ * Gives the addon, loading it at the first call.
+ *
+ * @throws {CapabilityError} ERR_UNSUPPORTED_PLATFORM, ERR_ADDON_LOAD_FAILED with every file that was tried
+ */
+export function addon(): NativeAddon {
+  return (loaded ??= load())
+}
+
+function load(): NativeAddon {
+  const libc = detectLibc()
+  const host = {
+    platform: process.platform,
+    arch: process.arch,
+    libc: libc || 'no known libc',
+    napi: process.versions['napi'] ?? 'none',
+  }
+  const supported = ['linux', 'darwin'].includes(process.platform) && ['x64', 'arm64'].includes(process.arch)
+  if (!supported || !(Number(host.napi) >= NODE_API)) throw new CapabilityError('ERR_UNSUPPORTED_PLATFORM', host)
+  try {
+    return find(libc)
+  } catch (error) {
+    const tried = [{ file: join(root, 'prebuilds', `${host.platform}-${host.arch}`), message: String(error) }]
+    throw new CapabilityError('ERR_ADDON_LOAD_FAILED', { ...host, tried }, { cause: error })
+  }
+}
+
+// node-gyp-build takes its guess of the libc from the environment variable LIBC; without it, it knows musl only by a
+// file of one distribution. The variable is ours for this one call.
+function find(libc: string): NativeAddon {
+  const before = process.env['LIBC']
+  if (libc !== '') process.env['LIBC'] = libc
+  try {
+    const build = require('node-gyp-build') as { (root: string): NativeAddon; resolve(root: string): string }
+    return build(root)
+  } finally {
+    if (before === undefined) delete process.env['LIBC']
+    else process.env['LIBC'] = before
+  }
+}

@@ -1,0 +1,85 @@
+/**
+ * The one way back from the native threads: batches of events, told to whoever listens for that number; and the one
+ * count that says whether they keep the event loop alive.
+ */
+import { addon } from './addon.js'
+import type { NativeAddon } from './addon-types.js'
+import { EVENT, EVENT_STRIDE } from './addon-types.js'
+
+/** One event's fields, borrowed until the listener returns. */
+export type EventFields = Float64Array
+
+/** Takes one event; must not throw. */
+export type EventListener = (type: number, fields: EventFields) => void
+
+const children = new Map<number, EventListener>()
+const pipes = new Map<number, EventListener>()
+const tasks = new Map<number, (result: unknown) => void>()
+let attached: NativeAddon | undefined
+let holders = 0
+
+/** Gives the addon with its events attached to this environment. */
+export function connectedAddon(): NativeAddon {
+  if (attached === undefined) {
+    const native = addon()
+    native.attach(dispatch)
+    attached = native
+  }
+  return attached
+}
+
+export function onChild(child: number, listener: EventListener): void {
+  children.set(child, listener)
+}
+
+export function offChild(child: number): void {
+  children.delete(child)
+}
+
+export function onPipe(pipe: number, listener: EventListener): void {
+  pipes.set(pipe, listener)
+}
+
+export function offPipe(pipe: number): void {
+  pipes.delete(pipe)
+}
+
+/** Runs native work that reports with a taskDone event; keeps the loop alive until then. */
+export function runTask<T>(submit: (native: NativeAddon) => number): Promise<T> {
+  const native = connectedAddon()
+  const release = holdLoop()
+  return new Promise<T>((resolve) => {
+    tasks.set(submit(native), (result) => {
+      release()
+      resolve(result as T)
+    })
+  })
+}
+
+/** Keeps the event loop alive until the returned function is called; calling it again does nothing. */
+export function holdLoop(): () => void {
+  if (holders++ === 0) connectedAddon().setReferenced(true)
+  let held = true
+  return () => {
+    if (!held) return
+    held = false
+    if (--holders === 0) connectedAddon().setReferenced(false)
+  }
+}
+
+function dispatch(events: Float64Array): void {
+  for (let at = 0; at < events.length; at += EVENT_STRIDE) {
+    const type = events[at] as number
+    const id = events[at + 1] as number
+    const fields = events.subarray(at + 2, at + EVENT_STRIDE)
+    if (type === EVENT.taskDone) finishTask(id)
+    else if (type === EVENT.pipeReady) pipes.get(id)?.(type, fields)
+    else children.get(id)?.(type, fields)
+  }
+}
+
+function finishTask(id: number): void {
+  const finish = tasks.get(id)
+  tasks.delete(id)
+  finish?.(connectedAddon().taskResult(id))
+}
