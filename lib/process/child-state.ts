@@ -1,0 +1,249 @@
+/**
+ * One started child as this environment knows it. Reached from events and pending calls, never the other way: it does not
+ * know its handle, so that a handle that nobody holds can be collected and end its child.
+ */
+import type { NativeAddon } from '../addon/addon-types.js'
+import { ENDED_BY, EVENT } from '../addon/addon-types.js'
+import type { EventFields } from '../addon/events.js'
+import { connectedAddon, holdLoop, offChild } from '../addon/events.js'
+import type { Bounds } from '../base/deadline.js'
+import { bounded } from '../base/deadline.js'
+import { AbortError, errnoName, LifecycleError } from '../base/errors.js'
+import { DISPOSE_MS } from '../base/limits.js'
+import type { Exit, ExitStatus } from './exit.js'
+import { exitStatus, readExit } from './exit.js'
+import { atHostExit } from './host-exit.js'
+import type { LogSnapshot } from './log.js'
+import { readLog } from './log.js'
+import type { CheckedSpec } from './spawn-spec.js'
+
+const ESRCH = 3
+const cause = (name: (typeof ENDED_BY)[number]): number => ENDED_BY.indexOf(name)
+
+interface Pending {
+  settle: () => void
+  stop: (error: Error) => void
+  /** Whether a ladder that ran out ends this call. */
+  ladder: boolean
+}
+
+export interface LadderSpec {
+  readonly firstSignal: number
+  readonly graceMs: number
+  readonly killDeadlineMs: number
+}
+
+export class ChildState {
+  readonly number: number
+  readonly spec: CheckedSpec
+  readonly #native: NativeAddon = connectedAddon()
+  readonly #pending = new Set<Pending>()
+  readonly #logFds: readonly number[]
+  #status: ExitStatus | null = null
+  #exit: Exit | null = null
+  #failure: Error | null = null
+  #releaseLoop: (() => void) | undefined
+  #leaveExit: () => void = () => {}
+  #stopWatchingLifetime: () => void = () => {}
+  #killDeadlineMs = 0
+
+  constructor(number: number, spec: CheckedSpec) {
+    this.number = number
+    this.spec = spec
+    this.#logFds = spec.fds.filter(({ kind }) => kind === 'capture').map(({ target }) => target)
+  }
+
+  /** The child runs: from here on it can exit, and the end of this environment concerns it. */
+  started(): void {
+    this.#releaseLoop = holdLoop()
+    if (this.spec.owner === 'handle') this.#leaveExit = atHostExit()
+    const { signal, firstSignal, graceMs } = this.spec.lifetime
+    if (signal === undefined) return
+    const onAbort = () => this.#native.end(this.number, cause('abort'), firstSignal, graceMs, 0)
+    signal.addEventListener('abort', onAbort, { once: true })
+    this.#stopWatchingLifetime = () => signal.removeEventListener('abort', onAbort)
+    if (signal.aborted) onAbort()
+  }
+
+  /** Takes the events after the start. */
+  onEvent(type: number, fields: EventFields): void {
+    if (type === EVENT.exited) this.#onExited(fields)
+    else if (type === EVENT.settled) this.#onSettled(fields)
+    else if (type === EVENT.endDeadline) this.#onEndDeadline(fields[0] as number)
+  }
+
+  get running(): boolean {
+    return this.status === null
+  }
+
+  /** The final record once there is one, else what is known of the exit, else null. Looks itself; never waits. */
+  get status(): ExitStatus | null {
+    if (this.#exit !== null) return this.#exit
+    if (this.#status !== null) return this.#status
+    const seen = this.#native.peek(this.number)
+    if (seen === null) return null
+    return (this.#status = exitStatus(seen[0], seen[1], seen[2] !== 0, seen[3] !== 0))
+  }
+
+  get exit(): Exit | null {
+    return this.#exit
+  }
+
+  /**
+   * Waits for the end. `holder` stays reachable meanwhile. While at least one wait is pending the group is settled as soon
+   * as the leader has gone.
+   */
+  async wait(holder: object, bounds: Bounds): Promise<Exit> {
+    const timeout = () => new LifecycleError('ERR_WAIT_TIMEOUT', { timeoutMs: bounds.timeoutMs ?? 0 })
+    await this.#untilSettled(holder, bounds, timeout, {
+      begin: () => this.#native.setWaiting(this.number, true),
+      giveUp: () => this.#native.setWaiting(this.number, false),
+      ladder: false,
+    })
+    return this.#result()
+  }
+
+  /** Runs the ladder and waits for the end. */
+  async terminate(holder: object, bounds: Bounds, ladder: LadderSpec): Promise<Exit> {
+    const timeout = () => new LifecycleError('ERR_WAIT_TIMEOUT', { timeoutMs: bounds.timeoutMs ?? 0 })
+    await this.#untilSettled(holder, bounds, timeout, {
+      begin: () => {
+        this.#killDeadlineMs = ladder.killDeadlineMs
+        const { firstSignal, graceMs, killDeadlineMs } = ladder
+        this.#native.end(this.number, cause('terminate'), firstSignal, graceMs, killDeadlineMs)
+      },
+      giveUp: () => {},
+      ladder: true,
+    })
+    return this.#result()
+  }
+
+  /** Sends one signal; 0 or a positive errno, ESRCH when the child has exited. */
+  signal(number: number, toGroup: boolean): number {
+    return this.#exit === null ? this.#native.signal(this.number, number, toGroup) : ESRCH
+  }
+
+  kill(): number {
+    return this.#exit === null ? this.#native.kill(this.number, cause('kill')) : ESRCH
+  }
+
+  /** Ends an owned child, within DISPOSE_MS; lets a detached one go. */
+  async dispose(holder: object): Promise<void> {
+    if (this.#exit !== null) return
+    if (this.spec.owner === 'detached') return this.drop()
+    const deadline = () => new LifecycleError('ERR_TERMINATION_DEADLINE', { killDeadlineMs: DISPOSE_MS })
+    await this.#untilSettled(holder, { timeoutMs: DISPOSE_MS }, deadline, {
+      begin: () => this.#native.dispose(this.number),
+      giveUp: () => {},
+      ladder: false,
+    })
+  }
+
+  /** The handle is gone: nobody hears of the child any more. */
+  drop(): void {
+    if (this.#exit !== null) return
+    this.#native.drop(this.number)
+    this.#leave()
+  }
+
+  ref(): void {
+    if (this.#releaseLoop === undefined && this.#status === null && this.#exit === null) this.#releaseLoop = holdLoop()
+  }
+
+  /** A timeout is the only thing that bounds such a child, so it goes on holding the loop [B091]. */
+  unref(): void {
+    if (this.spec.lifetime.timeoutMs !== null) return
+    this.#releaseLoop?.()
+    this.#releaseLoop = undefined
+  }
+
+  log(fd: number): LogSnapshot {
+    return this.#exit?.logs[fd] ?? (readLog(this.number, fd) as LogSnapshot)
+  }
+
+  #result(): Exit {
+    if (this.#failure !== null) throw this.#failure
+    return this.#exit as Exit
+  }
+
+  async #untilSettled(
+    holder: object,
+    bounds: Bounds,
+    timeoutError: () => Error,
+    steps: { begin: () => void; giveUp: () => void; ladder: boolean },
+  ): Promise<void> {
+    if (this.#exit !== null) return
+    await bounded(
+      (onStop) =>
+        new Promise<void>((resolve, reject) => {
+          const release = holdLoop()
+          const end = () => {
+            // The closure is what keeps the handle reachable while this call is pending.
+            void holder
+            this.#pending.delete(pending)
+            release()
+          }
+          const pending: Pending = {
+            ladder: steps.ladder,
+            settle: () => {
+              end()
+              resolve()
+            },
+            stop: (error) => {
+              end()
+              if (this.#exit === null) steps.giveUp()
+              reject(error)
+            },
+          }
+          this.#pending.add(pending)
+          onStop((stopError) => pending.stop(stopError(this.#status === null ? {} : { exit: this.#status })))
+          steps.begin()
+        }),
+      bounds,
+      timeoutError,
+    )
+  }
+
+  #onExited(fields: EventFields): void {
+    this.#status ??= exitStatus(fields[0] as number, fields[1] as number, fields[2] !== 0, fields[3] !== 0)
+    this.#releaseLoop?.()
+    this.#releaseLoop = undefined
+  }
+
+  #onSettled(fields: EventFields): void {
+    const logs: Record<number, LogSnapshot> = {}
+    for (const fd of this.#logFds) logs[fd] = readLog(this.number, fd) as LogSnapshot
+    const exit = readExit(fields, Object.freeze(logs))
+    this.#exit = exit
+    this.#failure = this.#failureOf(exit)
+    this.#native.forget(this.number)
+    this.#leave()
+    for (const pending of [...this.#pending]) pending.settle()
+  }
+
+  // A child ended by its lifetime's signal has no result that the one who aborted wants to take for one.
+  #failureOf(exit: Exit): Error | null {
+    const reason: unknown = this.spec.lifetime.signal?.reason
+    if (exit.endedBy === 'abort') return new AbortError('ERR_ABORTED', { exit }, { cause: reason })
+    const streams = this.#logFds.filter((fd) => exit.logs[fd]?.complete === false)
+    if (streams.length === 0 || exit.endedBy === 'drop') return null
+    return new LifecycleError('ERR_LOG_DRAIN_DEADLINE', { streams, deadlineMs: this.spec.drainMs, exit })
+  }
+
+  #onEndDeadline(errno: number): void {
+    const lastError = errno === 0 ? {} : { lastError: errnoName(-errno) }
+    for (const pending of [...this.#pending]) {
+      if (!pending.ladder) continue
+      const details = { killDeadlineMs: this.#killDeadlineMs, ...lastError }
+      pending.stop(new LifecycleError('ERR_TERMINATION_DEADLINE', details))
+    }
+  }
+
+  #leave(): void {
+    offChild(this.number)
+    this.#leaveExit()
+    this.#stopWatchingLifetime()
+    this.#releaseLoop?.()
+    this.#releaseLoop = undefined
+  }
+}

@@ -1,0 +1,43 @@
+/** The whole environment of a child: exactly what is given, or the calling thread's at the moment of the call. */
+import { bytesOf, invalid, withinSingleLimit, wrongType } from './strings.js'
+
+/** NAME to value; or "inherit" for process.env of the calling thread. There is no default [M-58, X-11]. */
+export type EnvironmentSpec = Readonly<Record<string, string | Uint8Array>> | 'inherit'
+
+export interface Environment {
+  /** NAME=value, in the order given. */
+  readonly strings: readonly Uint8Array[]
+  readonly names: readonly string[]
+}
+
+/**
+ * Checks and encodes an environment. Errors name the variable and never its value [B028].
+ *
+ * @throws {SpecError} ERR_INVALID_SPEC: absent; a name that is empty or has `=` or NUL; a value that is no string
+ */
+export function readEnvironment(env: unknown): Environment {
+  if (env === undefined) throw invalid('env', "is required: an object with the whole environment, or 'inherit'")
+  const source = env === 'inherit' ? process.env : env
+  if (!isPlainObject(source)) throw wrongType('env', "must be a plain object or 'inherit'")
+  const names = Object.keys(source)
+  const strings = names.map((name) => readVariable(name, source[name]))
+  return { names, strings }
+}
+
+function readVariable(name: string, value: unknown): Uint8Array {
+  const field = `env.${name}`
+  if (name === '') throw invalid('env', 'has a variable with an empty name')
+  if (name.includes('=')) throw invalid(field, 'a name cannot contain "="')
+  if (typeof value !== 'string' && !(value instanceof Uint8Array)) {
+    throw invalid(field, `must be a string or a Uint8Array, not ${value === null ? 'null' : typeof value}`)
+  }
+  const bytes = Buffer.concat([bytesOf(`${name}=`, field), bytesOf(value, field)])
+  return withinSingleLimit(bytes, field)
+}
+
+// process.env itself has another prototype chain, and a Map has entries that Object.keys would not see.
+function isPlainObject(value: unknown): value is Record<string, unknown> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return value === process.env || prototype === null || Object.getPrototypeOf(prototype) === null
+}

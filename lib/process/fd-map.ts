@@ -1,0 +1,156 @@
+/** The descriptor map: which number in the child gets what. Every number that is not named is closed. */
+import { constants } from 'node:fs'
+import { connectedAddon } from '../addon/events.js'
+import { SpawnError, systemError } from '../base/errors.js'
+import { Capture } from './capture.js'
+import { ChildEndpoint } from './endpoint.js'
+import type { SpecString } from './strings.js'
+import { invalid, pathBytes, wrongType } from './strings.js'
+
+/** What a number in the child can be. 0, 1 and 2 are "null" unless they are named. */
+export type FdSource =
+  | 'null'
+  | 'closed'
+  /** A Node stream on 0, 1 or 2: `child.stdin`, `child.stdout`, `child.stderr`. */
+  | 'pipe'
+  | Capture
+  | ChildEndpoint
+  /** The same as another number of this child. */
+  | { readonly sameAs: number }
+  /** An open descriptor of the host, copied at the call; it stays the caller's. */
+  | { readonly hostFd: number; readonly nonblock?: 'keep' }
+  /** A sealed file in memory, read from its start. */
+  | { readonly bytes: Uint8Array }
+  /** A file, opened for this start: 0600 if it has to be made. A FIFO is refused: opening one can hang. */
+  | { readonly file: SpecString; readonly mode: FileMode }
+
+export type FileMode = 'read' | 'append' | 'write'
+
+export interface FileRequest {
+  readonly path: Uint8Array
+  readonly mode: FileMode
+}
+
+/** One entry, checked; nothing is opened or consumed yet. */
+export type FdEntry = { readonly target: number } & FdEntryKind
+
+type FdEntryKind =
+  | { readonly kind: 'null' }
+  | { readonly kind: 'pipe' }
+  | { readonly kind: 'capture'; readonly capture: Capture }
+  | { readonly kind: 'endpoint'; readonly endpoint: ChildEndpoint }
+  | { readonly kind: 'sameAs'; readonly source: number }
+  | { readonly kind: 'hostFd'; readonly fd: number }
+  | { readonly kind: 'bytes'; readonly bytes: Uint8Array }
+  | { readonly kind: 'file'; readonly file: FileRequest }
+
+const EBADF = -9
+const STANDARD = [0, 1, 2]
+const MODES: readonly unknown[] = ['read', 'append', 'write']
+const RLIMIT_NOFILE = process.platform === 'darwin' ? 8 : 7
+
+/**
+ * Checks a map and fills in 0, 1 and 2.
+ *
+ * @throws {SpecError} ERR_INVALID_SPEC naming the entry: a number that is none, or at or above the hard limit; a host
+ *   descriptor that is closed or non-blocking; one endpoint on two numbers; `sameAs` without an end
+ * @throws {SpawnError} ERR_COMMAND_CONSUMED: an endpoint of an earlier start
+ */
+export function readFdMap(fds: unknown): FdEntry[] {
+  if (fds === undefined) fds = {}
+  if (typeof fds !== 'object' || fds === null || Array.isArray(fds)) throw wrongType('fds', 'must be an object')
+  const hardLimit = connectedAddon().limit(RLIMIT_NOFILE)[1]
+  const entries = new Map<number, FdEntry>()
+  const named = new Set<number>()
+  for (const [key, source] of Object.entries(fds)) {
+    const target = readTarget(key, hardLimit)
+    named.add(target)
+    const entry = readSource(target, source)
+    if (entry !== undefined) entries.set(target, entry)
+  }
+  for (const target of STANDARD) if (!named.has(target)) entries.set(target, { target, kind: 'null' })
+  checkEndpoints(entries)
+  return [...entries.values()].map((entry) => resolveSameAs(entry, entries))
+}
+
+function readTarget(key: string, hardLimit: number): number {
+  const target = Number(key)
+  const canonical = Number.isInteger(target) && target >= 0 && target < 2 ** 31 && String(target) === key
+  if (!canonical) throw invalid(`fds.${key}`, 'a descriptor number must be an integer of 0 or more')
+  if (hardLimit < 0 || target < hardLimit) return target
+  throw invalid(`fds.${key}`, `is at or above the hard limit of ${hardLimit} descriptors`, systemError(EBADF, 'dup3'))
+}
+
+function readSource(target: number, source: unknown): FdEntry | undefined {
+  const field = `fds.${target}`
+  if (source === 'closed') return undefined
+  if (source === 'null') return { target, kind: 'null' }
+  if (source === 'pipe') {
+    if (STANDARD.includes(target)) return { target, kind: 'pipe' }
+    throw invalid(field, '"pipe" is for 0, 1 and 2; use pipe() for other numbers')
+  }
+  if (source instanceof Capture) return { target, kind: 'capture', capture: source }
+  if (source instanceof ChildEndpoint) {
+    if (source.consumed) throw new SpawnError('ERR_COMMAND_CONSUMED', { field })
+    return { target, kind: 'endpoint', endpoint: source }
+  }
+  if (typeof source === 'object' && source !== null) return readObject(target, field, source as Record<string, unknown>)
+  throw invalid(field, 'is no descriptor source')
+}
+
+function readObject(target: number, field: string, source: Record<string, unknown>): FdEntry {
+  const keys = Object.keys(source).join()
+  if (keys === 'sameAs') return { target, kind: 'sameAs', source: readNumber(source['sameAs'], `${field}.sameAs`) }
+  if (keys === 'hostFd' || keys === 'hostFd,nonblock' || keys === 'nonblock,hostFd') {
+    return { target, kind: 'hostFd', fd: readHostFd(source, field) }
+  }
+  if (keys === 'bytes') {
+    if (!(source['bytes'] instanceof Uint8Array)) throw wrongType(`${field}.bytes`, 'must be a Uint8Array')
+    return { target, kind: 'bytes', bytes: source['bytes'] }
+  }
+  if (keys === 'file,mode' || keys === 'mode,file') {
+    if (!MODES.includes(source['mode'])) throw invalid(`${field}.mode`, "must be 'read', 'append' or 'write'")
+    const file = { path: pathBytes(source['file'], `${field}.file`), mode: source['mode'] as FileMode }
+    return { target, kind: 'file', file }
+  }
+  throw invalid(field, 'is no descriptor source')
+}
+
+function readNumber(value: unknown, field: string): number {
+  if (typeof value === 'number' && Number.isInteger(value) && value >= 0) return value
+  throw invalid(field, 'must be an integer of 0 or more')
+}
+
+function readHostFd(source: Record<string, unknown>, field: string): number {
+  const { nonblock } = source
+  if (nonblock !== undefined && nonblock !== 'keep') throw invalid(`${field}.nonblock`, "must be 'keep'")
+  const fd = readNumber(source['hostFd'], `${field}.hostFd`)
+  const status = connectedAddon().fdStatus(fd)
+  if (status < 0) throw invalid(`${field}.hostFd`, `${fd} is not open`, systemError(status, 'fcntl'))
+  if ((status & constants.O_NONBLOCK) !== 0 && nonblock !== 'keep') {
+    // The flag is the description's: the child would get EAGAIN, and clearing it there would change the host's [B036].
+    throw invalid(`${field}.hostFd`, `${fd} is non-blocking, and the child would share that; say nonblock: 'keep' if so`)
+  }
+  return fd
+}
+
+function checkEndpoints(entries: ReadonlyMap<number, FdEntry>): void {
+  const seen = new Set<ChildEndpoint>()
+  for (const entry of entries.values()) {
+    if (entry.kind !== 'endpoint') continue
+    if (seen.has(entry.endpoint)) throw invalid(`fds.${entry.target}`, 'this endpoint is on another number already; use sameAs')
+    seen.add(entry.endpoint)
+  }
+}
+
+function resolveSameAs(entry: FdEntry, entries: ReadonlyMap<number, FdEntry>): FdEntry {
+  let at: FdEntry | undefined = entry
+  const seen = new Set<FdEntry>()
+  while (at?.kind === 'sameAs') {
+    if (seen.has(at)) throw invalid(`fds.${entry.target}.sameAs`, 'leads back to itself')
+    seen.add(at)
+    at = entries.get(at.source)
+  }
+  if (at === undefined) throw invalid(`fds.${entry.target}.sameAs`, 'names a number that is closed')
+  return at === entry ? entry : { target: entry.target, kind: 'sameAs', source: at.target }
+}

@@ -1,0 +1,27 @@
+/**
+ * What happens to owned children when this environment ends: the first of three doors, the others being the addon's
+ * clean-up hook and its libc exit handler. Clean-up hooks do not run on process.exit, an uncaught exception or an
+ * unhandled rejection; this listener does.
+ */
+import { connectedAddon } from '../addon/events.js'
+import { HOST_EXIT_WAIT_MS } from '../base/limits.js'
+
+const duties = new Set<() => void>()
+
+function onExit(): void {
+  connectedAddon().endChildren(HOST_EXIT_WAIT_MS)
+  for (const duty of duties) duty()
+}
+
+/**
+ * Adds something to do at exit, after the children are gone; gives the function that takes it back. One listener serves
+ * all, and only while there is something to do [B090].
+ */
+export function atHostExit(duty: () => void = () => {}): () => void {
+  const entry = () => duty()
+  if (duties.size === 0) process.on('exit', onExit)
+  duties.add(entry)
+  return () => {
+    if (duties.delete(entry) && duties.size === 0) process.off('exit', onExit)
+  }
+}

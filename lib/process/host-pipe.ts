@@ -1,0 +1,260 @@
+/**
+ * The host's end of a protocol pipe. Reads and writes go to the kernel at once and wait only when there is nothing to
+ * read or no room; a wait can be cancelled or bounded, and cancelling loses no byte.
+ */
+import type { NativeAddon } from '../addon/addon-types.js'
+import { INTEREST } from '../addon/addon-types.js'
+import { connectedAddon, holdLoop, offPipe, onPipe } from '../addon/events.js'
+import type { Bounds, OnStop, StopError } from '../base/deadline.js'
+import { bounded } from '../base/deadline.js'
+import { PipeError } from '../base/errors.js'
+import { PIPE_CHUNK_BYTES } from '../base/limits.js'
+
+const EAGAIN = -11
+const EAGAIN_DARWIN = -35
+const again = process.platform === 'darwin' ? EAGAIN_DARWIN : EAGAIN
+
+type Direction = 'childReads' | 'childWrites'
+
+interface Wait {
+  ready: () => void
+  stop: (error: Error) => void
+}
+
+// An end that nobody can reach any more is closed: its number would be lost until the host ends.
+const forgotten = new FinalizationRegistry<number>((pipe) => {
+  offPipe(pipe)
+  connectedAddon().pipeClose(pipe)
+})
+
+abstract class HostPipe implements AsyncDisposable {
+  readonly #native: NativeAddon
+  readonly #pipe: number
+  readonly #direction: Direction
+  #fd: number | undefined
+  readonly #waits = new Map<number, Wait>()
+  #child: object | undefined
+
+  /** @internal */
+  constructor(pipe: number, fd: number, direction: Direction) {
+    this.#native = connectedAddon()
+    this.#pipe = pipe
+    this.#fd = fd
+    this.#direction = direction
+    forgotten.register(this, pipe, this)
+    // The listener must not hold this object, or it could never be forgotten.
+    const waits = this.#waits
+    onPipe(pipe, (_, fields) => {
+      const told = fields[0] as number
+      for (const [interest, wait] of [...waits]) if ((told & interest) !== 0) wait.ready()
+    })
+  }
+
+  /**
+   * The descriptor's number while this end is open. It is in non-blocking mode (O_NONBLOCK), which belongs to the open
+   * file description and so to every copy.
+   *
+   * @throws {PipeError} ERR_PIPE_CLOSED
+   */
+  get fd(): number {
+    if (this.#fd === undefined) throw this.closedError()
+    return this.#fd
+  }
+
+  /** Whether this end is closed or handed over. */
+  get closed(): boolean {
+    return this.#fd === undefined
+  }
+
+  /**
+   * Hands the descriptor over for good: from here on the caller closes it. Waits that are pending are rejected.
+   *
+   * @throws {PipeError} ERR_PIPE_CLOSED
+   */
+  takeFd(): number {
+    void this.fd
+    this.#leave()
+    return this.#native.pipeTake(this.#pipe)
+  }
+
+  /** Closes this end. Repeatable. Waits that are pending are rejected with ERR_PIPE_CLOSED. */
+  close(): void {
+    if (this.closed) return
+    this.#leave()
+    this.#native.pipeClose(this.#pipe)
+  }
+
+  /** @internal The child at the other end stays reachable with this end: it must not end under a pending read. */
+  attach(child: object): void {
+    this.#child = child
+  }
+
+  /** @internal */
+  get attached(): object | undefined {
+    return this.#child
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.close()
+  }
+
+  #leave(): void {
+    this.#fd = undefined
+    forgotten.unregister(this)
+    offPipe(this.#pipe)
+    for (const wait of [...this.#waits.values()]) wait.stop(this.closedError())
+  }
+
+  protected get native(): NativeAddon {
+    return this.#native
+  }
+
+  protected get id(): number {
+    return this.#pipe
+  }
+
+  protected facts(): { fd?: number; direction: Direction } {
+    return this.#fd === undefined ? { direction: this.#direction } : { fd: this.#fd, direction: this.#direction }
+  }
+
+  protected closedError(): PipeError {
+    return new PipeError('ERR_PIPE_CLOSED', this.facts())
+  }
+
+  protected waiting(interest: number): boolean {
+    return this.#waits.has(interest)
+  }
+
+  protected timeoutError(bounds: Bounds): StopError {
+    return (facts = {}) => {
+      const { bytesWritten } = facts
+      const written = bytesWritten === undefined ? {} : { bytesWritten }
+      return new PipeError('ERR_PIPE_TIMEOUT', { ...this.facts(), timeoutMs: bounds.timeoutMs ?? 0, ...written })
+    }
+  }
+
+  /** Waits until the kernel reports the interest. Holds the event loop. */
+  protected ready(interest: number, stopFacts: () => object, onStop: OnStop): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const release = holdLoop()
+      const end = () => {
+        this.#waits.delete(interest)
+        release()
+      }
+      const stop = (error: Error) => {
+        if (this.#waits.get(interest)?.stop !== stop) return
+        end()
+        this.#native.pipeDisarm(this.#pipe, interest)
+        reject(error)
+      }
+      this.#waits.set(interest, {
+        ready: () => {
+          end()
+          resolve()
+        },
+        stop,
+      })
+      onStop((stopError) => stop(stopError(stopFacts())))
+      const failed = this.#native.pipeArm(this.#pipe, interest)
+      if (failed !== 0) {
+        const details = { ...this.facts(), errno: -failed, syscall: 'epoll_ctl' }
+        stop(new PipeError('ERR_PIPE_READ_FAILED', details))
+      }
+    })
+  }
+}
+
+/** The end from which the host reads what the child writes. */
+export class HostReader extends HostPipe {
+  #reading = false
+
+  /**
+   * Reads what is there, at most 64 KiB; waits when there is nothing yet.
+   *
+   * @returns bytes that are the caller's, or null at the end: every writer has closed
+   * @throws {PipeError} ERR_PIPE_BUSY (one read at a time), ERR_PIPE_CLOSED, ERR_PIPE_TIMEOUT, ERR_PIPE_READ_FAILED
+   * @throws {AbortError} ERR_ABORTED; nothing was taken from the pipe
+   */
+  async read(bounds: Bounds = {}): Promise<Buffer | null> {
+    void this.fd
+    if (this.#reading) throw new PipeError('ERR_PIPE_BUSY', { ...this.facts(), operation: 'read' })
+    this.#reading = true
+    try {
+      return await bounded((onStop) => this.#read(onStop), bounds, this.timeoutError(bounds))
+    } finally {
+      this.#reading = false
+    }
+  }
+
+  /** Gives the chunks until the end. Leaving the loop early keeps this end open. */
+  async *bytes(bounds: Bounds = {}): AsyncGenerator<Buffer, void, undefined> {
+    for (let chunk = await this.read(bounds); chunk !== null; chunk = await this.read(bounds)) yield chunk
+  }
+
+  async #read(onStop: OnStop): Promise<Buffer | null> {
+    for (;;) {
+      if (this.closed) throw this.closedError()
+      const result = this.native.pipeRead(this.id, PIPE_CHUNK_BYTES)
+      if (typeof result !== 'number') return result
+      if (result !== again) {
+        throw new PipeError('ERR_PIPE_READ_FAILED', { ...this.facts(), errno: result, syscall: 'read' })
+      }
+      await this.ready(INTEREST.readable, () => ({}), onStop)
+    }
+  }
+}
+
+/** The end to which the host writes what the child reads. */
+export class HostWriter extends HostPipe {
+  #writing = false
+
+  /**
+   * Writes all bytes, waiting while the pipe is full. The bytes are borrowed until the promise settles.
+   *
+   * @throws {PipeError} ERR_PIPE_WRITE_FAILED with cause EPIPE when the child has closed its end, ERR_PIPE_BUSY (one
+   *   write at a time), ERR_PIPE_CLOSED, ERR_PIPE_TIMEOUT; each that began says `bytesWritten`
+   * @throws {AbortError} ERR_ABORTED with `bytesWritten`: those the child will read
+   */
+  async write(bytes: Uint8Array, bounds: Bounds = {}): Promise<void> {
+    if (!(bytes instanceof Uint8Array)) throw new TypeError('bytes must be a Uint8Array')
+    void this.fd
+    if (this.#writing) throw new PipeError('ERR_PIPE_BUSY', { ...this.facts(), operation: 'write' })
+    this.#writing = true
+    try {
+      await bounded((onStop) => this.#write(bytes, onStop), bounds, this.timeoutError(bounds))
+    } finally {
+      this.#writing = false
+    }
+  }
+
+  /**
+   * Resolves once nobody holds the other end any more, also while nothing is written [B045].
+   *
+   * @throws {PipeError} ERR_PIPE_CLOSED, ERR_PIPE_TIMEOUT
+   * @throws {AbortError} ERR_ABORTED
+   */
+  async peerClosed(bounds: Bounds = {}): Promise<void> {
+    void this.fd
+    if (this.waiting(INTEREST.hangup)) throw new PipeError('ERR_PIPE_BUSY', { ...this.facts(), operation: 'read' })
+    const wait = (onStop: OnStop) => this.ready(INTEREST.hangup, () => ({}), onStop)
+    await bounded(wait, bounds, this.timeoutError(bounds))
+  }
+
+  async #write(bytes: Uint8Array, onStop: OnStop): Promise<void> {
+    let bytesWritten = 0
+    while (bytesWritten < bytes.length) {
+      if (this.closed) throw this.closedError()
+      const result = this.native.pipeWrite(this.id, bytes, bytesWritten)
+      if (result >= 0) {
+        bytesWritten += result
+        continue
+      }
+      if (result !== again) {
+        const details = { ...this.facts(), errno: result, syscall: 'write', bytesWritten }
+        throw new PipeError('ERR_PIPE_WRITE_FAILED', details)
+      }
+      const written = bytesWritten
+      await this.ready(INTEREST.writable, () => ({ bytesWritten: written }), onStop)
+    }
+  }
+}

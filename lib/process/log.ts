@@ -1,0 +1,53 @@
+/** What a capture has kept: bytes, counts, and whether that is all. */
+import { connectedAddon } from '../addon/events.js'
+import type { NativeLog } from '../addon/addon-types.js'
+
+/** One moment of a captured stream, frozen. Filtered: no registered secret is in it, nor the beginning of one [M-23]. */
+export interface LogSnapshot {
+  /** Head and tail, one after the other; raw bytes as written, but for the secrets. */
+  readonly bytes: Uint8Array
+  /** The first bytes, a part of `bytes`. */
+  readonly head: Uint8Array
+  /** The last bytes after the head, a part of `bytes`. */
+  readonly tail: Uint8Array
+  /** Bytes between head and tail that nothing keeps, after filtering. */
+  readonly omittedBytes: number
+  /** All bytes read from the child, before filtering; exact. */
+  readonly totalBytes: number
+  /** Whether at least one byte was discarded. */
+  readonly truncated: boolean
+  /** Whether the end was seen: more may come otherwise, and a suffix may be withheld. */
+  readonly complete: boolean
+  /**
+   * Decodes as UTF-8. Head and tail are decoded apart, so that a character cut by a limit shows as U+FFFD; where bytes
+   * were omitted between them, a line says how many.
+   */
+  text(): string
+}
+
+/** One captured stream of a live or ended child. */
+export interface Log {
+  /** The number in the child. */
+  readonly fd: number
+  /** Gives what is kept by now. Never blocks; any number of times. */
+  snapshot(): LogSnapshot
+}
+
+/** Reads one log from native memory. */
+export function readLog(child: number, fd: number): LogSnapshot | undefined {
+  const log = connectedAddon().log(child, fd)
+  return log === null ? undefined : snapshotOf(log)
+}
+
+const decoder = new TextDecoder()
+
+function snapshotOf({ bytes, headSize, total, omitted, complete }: NativeLog): LogSnapshot {
+  const head = bytes.subarray(0, headSize)
+  const tail = bytes.subarray(headSize)
+  const text = () =>
+    omitted === 0
+      ? decoder.decode(bytes)
+      : `${decoder.decode(head)}\n[${omitted} bytes omitted]\n${decoder.decode(tail)}`
+  const facts = { omittedBytes: omitted, totalBytes: total, truncated: omitted > 0, complete }
+  return Object.freeze({ bytes, head, tail, ...facts, text })
+}

@@ -1,0 +1,71 @@
+/** Opens the files of a descriptor map, on Node's file threads: an open can block for as long as a disk likes. */
+import { close, constants, fstat, ftruncate, open } from 'node:fs'
+import { promisify } from 'node:util'
+import { SpawnError } from '../base/errors.js'
+import type { FdEntry, FileMode } from './fd-map.js'
+import { invalid } from './strings.js'
+
+const openFile = promisify(open)
+const statFile = promisify(fstat)
+const truncateFile = promisify(ftruncate)
+const closeFile = promisify(close)
+
+const { O_APPEND, O_CREAT, O_NOCTTY, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants
+// O_NONBLOCK: a FIFO must be refused, not waited for. Native code clears it again, before the child has the file.
+// Not O_TRUNC: nothing is changed before it is known to be a file.
+const FLAGS: Readonly<Record<FileMode, number>> = {
+  read: O_RDONLY | O_NONBLOCK | O_NOCTTY,
+  append: O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_NOCTTY,
+  write: O_WRONLY | O_CREAT | O_NONBLOCK | O_NOCTTY,
+}
+const OWNER_ONLY = 0o600
+
+/**
+ * Opens every file of the map; the numbers are the caller's to hand over or to close.
+ *
+ * @throws {SpawnError} stage file, with path and field
+ * @throws {SpecError} a FIFO
+ */
+export async function openFiles(entries: readonly FdEntry[]): Promise<Map<number, number>> {
+  const opened = new Map<number, number>()
+  try {
+    for (const entry of entries) {
+      if (entry.kind === 'file') opened.set(entry.target, await openOne(entry.target, entry.file))
+    }
+    return opened
+  } catch (error) {
+    await closeFiles(opened)
+    throw error
+  }
+}
+
+export async function closeFiles(opened: ReadonlyMap<number, number>): Promise<void> {
+  await Promise.all([...opened.values()].map((fd) => closeFile(fd)))
+}
+
+async function openOne(target: number, { path, mode }: { path: Uint8Array; mode: FileMode }): Promise<number> {
+  const field = `fds.${target}`
+  let fd: number | undefined
+  try {
+    fd = await openFile(Buffer.from(path), FLAGS[mode], OWNER_ONLY)
+    if ((await statFile(fd)).isFIFO()) throw invalid(field, 'is a FIFO, and opening one can wait for ever; use pipe()')
+    if (mode === 'write') await truncateFile(fd).catch(ignoreNoFile)
+    return fd
+  } catch (error) {
+    if (fd !== undefined) await closeFile(fd)
+    throw fileError(error, field, path)
+  }
+}
+
+// /dev/null and terminals cannot be shortened, and need not be.
+function ignoreNoFile(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EINVAL') throw error
+}
+
+function fileError(error: unknown, field: string, path: Uint8Array): unknown {
+  const { errno, syscall, code } = error as NodeJS.ErrnoException
+  if (errno === undefined || syscall === undefined) return error
+  // A FIFO that nobody reads refuses a writer in this mode.
+  if (code === 'ENXIO') return invalid(field, 'is a FIFO or a device that nobody serves')
+  return new SpawnError('ERR_SPAWN_FAILED', { stage: 'file', errno, syscall, path: Buffer.from(path).toString(), field })
+}

@@ -1,0 +1,263 @@
+/** What a child is born as: plain data, checked and frozen before anything happens. */
+import { connectedAddon } from '../addon/events.js'
+import { checkSignal, deadlineAfter } from '../base/deadline.js'
+import { SpecError, systemError } from '../base/errors.js'
+import {
+  DRAIN_MS,
+  GRACE_MS,
+  SECRET_MAX_BYTES,
+  SECRET_MIN_BYTES,
+  SECRETS_MAX,
+} from '../base/limits.js'
+import type { Limits, ReadLimits } from './controls.js'
+import { readId, readInteger, readIntegers, readLimits } from './controls.js'
+import type { Environment, EnvironmentSpec } from './environment.js'
+import { readEnvironment } from './environment.js'
+import type { FdEntry, FdSource } from './fd-map.js'
+import { readFdMap } from './fd-map.js'
+import type { GroupChild, GroupSpec } from './group.js'
+import { readGroup } from './group.js'
+import { readCandidates } from './program.js'
+import { signalNumber } from './signals.js'
+import type { SpecString } from './strings.js'
+import { argumentBytes, invalid, pathBytes, wrongType } from './strings.js'
+
+/** Ends the child, whoever waits for it. A bound on one call is that call's own `signal`. */
+export interface Lifetime {
+  /** Aborting it terminates the child; waits then reject with its reason and carry the exit. */
+  readonly signal?: AbortSignal
+  /** From the start. The exit says `endedBy: 'timeout'`. */
+  readonly timeoutMs?: number
+  /** Between the first signal and SIGKILL. */
+  readonly graceMs?: number
+  /** SIGTERM unless named. */
+  readonly firstSignal?: NodeJS.Signals
+}
+
+export interface SpawnSpec {
+  /** An absolute path, or a bare name together with `searchPath`. A relative path with a slash is refused. */
+  readonly program: SpecString
+  /** Absolute directories in PATH form, searched in order for a bare program name. The host's PATH is never used. */
+  readonly searchPath?: string
+  readonly args?: readonly SpecString[]
+  /** The program as given, unless named. */
+  readonly argv0?: SpecString
+  readonly env: EnvironmentSpec
+  /** The host's at the start, unless named. */
+  readonly cwd?: SpecString
+  /** 0o077 unless named. */
+  readonly umask?: number | 'inherit'
+  readonly group?: GroupSpec
+  readonly fds?: Readonly<Record<number, FdSource>>
+  /** "handle": ends with its handle and with the host. "detached": outlives both. */
+  readonly owner?: 'handle' | 'detached'
+  /** What becomes of group members that outlive the leader. */
+  readonly leftovers?: 'kill' | 'keep'
+  /** Ends the whole group also when the host is killed by SIGKILL. Costs one process a child. */
+  readonly guard?: boolean
+  readonly lifetime?: Lifetime
+  /** What all captures share to reach their end after the exit. */
+  readonly drainMs?: number
+  /** Taken out of captures, errors and the receipt. At least 4 bytes each. */
+  readonly secrets?: readonly SpecString[]
+  readonly limits?: Limits
+  readonly nice?: number
+  /** Processor numbers. */
+  readonly affinity?: readonly number[]
+  readonly uid?: number
+  readonly gid?: number
+  /** Supplementary groups; `[]` drops all. */
+  readonly groups?: readonly number[]
+  readonly noNewPrivs?: boolean
+  /** Makes one single-use cgroup v2 leaf beneath `parent` for this child, and removes it. */
+  readonly cgroup?: { readonly parent: string }
+}
+
+/** A spec in which every question is answered. Endpoints are not consumed yet. */
+export interface CheckedSpec {
+  readonly program: string
+  readonly candidates: readonly Uint8Array[]
+  readonly argv: readonly Uint8Array[]
+  readonly env: Environment
+  readonly cwd: Uint8Array | null
+  readonly umask: number | null
+  readonly group: GroupSpec
+  readonly join: GroupChild | undefined
+  readonly fds: readonly FdEntry[]
+  readonly owner: 'handle' | 'detached'
+  readonly leftovers: 'kill' | 'keep'
+  readonly guard: boolean
+  readonly lifetime: {
+    readonly signal: AbortSignal | undefined
+    readonly timeoutMs: number | null
+    readonly graceMs: number
+    readonly firstSignal: number
+  }
+  readonly drainMs: number
+  readonly secrets: readonly Uint8Array[]
+  readonly limits: ReadLimits
+  readonly nice: number | null
+  readonly affinity: readonly number[] | null
+  readonly uid: number | null
+  readonly gid: number | null
+  readonly groups: readonly number[] | null
+  readonly noNewPrivs: boolean
+  readonly cgroupParent: string | null
+}
+
+const FIELDS: ReadonlySet<string> = new Set([
+  'program', 'searchPath', 'args', 'argv0', 'env', 'cwd', 'umask', 'group', 'fds', 'owner', 'leftovers', 'guard',
+  'lifetime', 'drainMs', 'secrets', 'limits', 'nice', 'affinity', 'uid', 'gid', 'groups', 'noNewPrivs', 'cgroup',
+])
+const LIFETIME_FIELDS: ReadonlySet<string> = new Set(['signal', 'timeoutMs', 'graceMs', 'firstSignal'])
+
+const E2BIG = -7
+const RLIMIT_STACK = 3
+const MiB = 1024 * 1024
+
+/**
+ * Checks a spec whole.
+ *
+ * @throws {SpecTypeError} a field of the wrong type
+ * @throws {SpecError} ERR_INVALID_SPEC with the field and what is wrong with it
+ * @throws {SpawnError} ERR_COMMAND_CONSUMED
+ */
+export function checkSpec(spec: SpawnSpec): CheckedSpec {
+  if (typeof spec !== 'object' || spec === null) throw wrongType('spec', 'must be an object')
+  refuseUnknown(spec, FIELDS, '')
+  const { program, candidates } = readCandidates(spec.program, spec.searchPath)
+  const argv = readArgv(spec)
+  const env = readEnvironment(spec.env)
+  const limits = readLimits(spec.limits, (resource) => connectedAddon().limit(resource))
+  checkTotal(argv, env.strings, limits)
+  const owner = readChoice(spec.owner, 'owner', ['handle', 'detached'] as const)
+  const group = readGroup(spec.group)
+  const checked: CheckedSpec = {
+    program,
+    candidates,
+    argv,
+    env,
+    cwd: spec.cwd === undefined ? null : pathBytes(spec.cwd, 'cwd'),
+    umask: spec.umask === 'inherit' ? null : readInteger(spec.umask ?? 0o077, 'umask', 0, 0o777),
+    group: group.spec,
+    join: group.join,
+    fds: readFdMap(spec.fds),
+    owner,
+    leftovers: readChoice(spec.leftovers, 'leftovers', ['kill', 'keep'] as const),
+    guard: readFlag(spec.guard, 'guard'),
+    lifetime: readLifetime(spec.lifetime),
+    drainMs: readMs(spec.drainMs, 'drainMs', DRAIN_MS),
+    secrets: readSecrets(spec.secrets),
+    limits,
+    nice: spec.nice === undefined ? null : readInteger(spec.nice, 'nice', -20, 19),
+    affinity: spec.affinity === undefined ? null : readIntegers(spec.affinity, 'affinity', 8191),
+    uid: readId(spec.uid, 'uid'),
+    gid: readId(spec.gid, 'gid'),
+    groups: spec.groups === undefined ? null : readIntegers(spec.groups, 'groups', 2 ** 32 - 2),
+    noNewPrivs: readFlag(spec.noNewPrivs, 'noNewPrivs'),
+    cgroupParent: readCgroup(spec.cgroup),
+  }
+  checkTogether(checked)
+  return Object.freeze(checked)
+}
+
+function refuseUnknown(object: object, known: ReadonlySet<string>, prefix: string): void {
+  for (const key of Object.keys(object)) {
+    if (!known.has(key)) throw invalid(`${prefix}${key}`, 'is no field of a spec')
+  }
+}
+
+function readArgv(spec: SpawnSpec): Uint8Array[] {
+  const args: unknown = spec.args ?? []
+  if (!Array.isArray(args)) throw wrongType('args', 'must be an array')
+  const argv0 = argumentBytes(spec.argv0 ?? spec.program, 'argv0')
+  // Array.from: a hole in the array is an undefined argument, which map would pass over.
+  return [argv0, ...Array.from(args, (arg, index) => argumentBytes(arg, `args[${index}]`))]
+}
+
+// execve(2), "Limits on size of arguments and environment": a quarter of the stack limit, at most 6 MiB and at least
+// 128 KiB, for the strings and the pointers to them. The limit that counts is the one the child will have.
+function checkTotal(argv: readonly Uint8Array[], env: readonly Uint8Array[], limits: ReadLimits): void {
+  const strings = [...argv, ...env]
+  const bytes = strings.reduce((sum, string) => sum + string.length + 1 + 8, 0)
+  const own = connectedAddon().limit(RLIMIT_STACK)[0]
+  const stack = limits.list.find(({ name }) => name === 'stack')?.soft ?? own
+  const limit = Math.max(MiB / 8, Math.min(6 * MiB, stack < 0 ? Infinity : Math.floor(stack / 4)))
+  if (bytes <= limit) return
+  const details = { field: 'args', reason: 'arguments and environment together are too long', bytes, limit }
+  throw new SpecError('ERR_INVALID_SPEC', details, { cause: systemError(E2BIG, 'execve') })
+}
+
+function readChoice<const T extends string>(value: unknown, field: string, choices: readonly [T, ...T[]]): T {
+  if (value === undefined) return choices[0]
+  const choice = choices.find((candidate) => candidate === value)
+  if (choice === undefined) throw invalid(field, `must be one of ${choices.join(', ')}`)
+  return choice
+}
+
+function readFlag(value: unknown, field: string): boolean {
+  if (value === undefined) return false
+  if (typeof value !== 'boolean') throw wrongType(field, 'must be true or false')
+  return value
+}
+
+/** Checks a duration in milliseconds; Infinity is none that a child could be held to. */
+export function readMs(value: unknown, field: string, otherwise: number): number {
+  return value === undefined ? otherwise : readInteger(Math.ceil(number(value, field)), field, 0, Number.MAX_SAFE_INTEGER)
+}
+
+function number(value: unknown, field: string): number {
+  if (typeof value !== 'number') throw wrongType(field, 'must be a number of milliseconds')
+  return value
+}
+
+function readLifetime(lifetime: unknown): CheckedSpec['lifetime'] {
+  const given = lifetime ?? {}
+  if (typeof given !== 'object') throw wrongType('lifetime', 'must be an object')
+  refuseUnknown(given, LIFETIME_FIELDS, 'lifetime.')
+  const { signal, timeoutMs, graceMs, firstSignal } = given as Lifetime
+  checkSignal(signal, 'lifetime.signal')
+  const unbounded = timeoutMs === undefined || timeoutMs === Infinity
+  if (!unbounded) deadlineAfter(timeoutMs, 'lifetime.timeoutMs')
+  return {
+    signal,
+    timeoutMs: unbounded ? null : readMs(timeoutMs, 'lifetime.timeoutMs', 0),
+    graceMs: readMs(graceMs, 'lifetime.graceMs', GRACE_MS),
+    firstSignal: signalNumber(firstSignal ?? 'SIGTERM'),
+  }
+}
+
+function readSecrets(secrets: unknown): Uint8Array[] {
+  if (secrets === undefined) return []
+  if (!Array.isArray(secrets)) throw wrongType('secrets', 'must be an array')
+  if (secrets.length > SECRETS_MAX) throw invalid('secrets', `holds more than ${SECRETS_MAX}`)
+  return Array.from(secrets, (secret: unknown, index) => {
+    const field = `secrets[${index}]`
+    if (typeof secret !== 'string' && !(secret instanceof Uint8Array)) throw wrongType(field, 'must be a string or a Uint8Array')
+    const bytes = Buffer.from(secret as string)
+    if (bytes.length >= SECRET_MIN_BYTES && bytes.length <= SECRET_MAX_BYTES) return bytes
+    throw invalid(field, `must have ${SECRET_MIN_BYTES} to ${SECRET_MAX_BYTES} bytes`)
+  })
+}
+
+function readCgroup(cgroup: unknown): string | null {
+  if (cgroup === undefined) return null
+  if (typeof cgroup !== 'object' || cgroup === null) throw wrongType('cgroup', 'must be an object')
+  refuseUnknown(cgroup, new Set(['parent']), 'cgroup.')
+  const { parent } = cgroup as { parent?: unknown }
+  if (typeof parent !== 'string') throw wrongType('cgroup.parent', 'must be a string')
+  pathBytes(parent, 'cgroup.parent')
+  if (!parent.startsWith('/')) throw invalid('cgroup.parent', 'must be an absolute path')
+  return parent
+}
+
+// What no single field can say about itself.
+function checkTogether(spec: CheckedSpec): void {
+  const leads = spec.group === 'new' || spec.group === 'session'
+  if (spec.guard && !leads) throw invalid('guard', 'needs a group of its own: it kills its whole group')
+  if (spec.owner === 'handle') return
+  if (spec.guard) throw invalid('guard', 'contradicts owner "detached"')
+  const tied = spec.fds.find(({ kind }) => kind === 'capture' || kind === 'pipe' || kind === 'endpoint')
+  if (tied === undefined) return
+  throw invalid(`fds.${tied.target}`, 'would break when the host ends, and owner is "detached"; give it a file')
+}

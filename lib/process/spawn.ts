@@ -1,0 +1,215 @@
+/** From a spec to a running child and its receipt, or to an error and no trace. */
+import type { NativeAddon, NativeError } from '../addon/addon-types.js'
+import { EVENT, GROUP, MECHANISMS } from '../addon/addon-types.js'
+import type { Mechanism } from '../addon/addon-types.js'
+import { connectedAddon, holdLoop, offChild, onChild } from '../addon/events.js'
+import { checkSignal } from '../base/deadline.js'
+import type { SpawnError } from '../base/errors.js'
+import { KILL_DEADLINE_MS } from '../base/limits.js'
+import type { Redactor } from '../io/redactor.js'
+import { createRedactor } from '../io/redactor.js'
+import { makeCgroupLeaf, removeCgroupLeaf } from './cgroup-leaf.js'
+import type { ChildStreams } from './child.js'
+import { Child } from './child.js'
+import { ChildState } from './child-state.js'
+import { readContainment } from './containment.js'
+import type { RequestPipe, ResponsePipe } from './endpoint.js'
+import { pipe } from './endpoint.js'
+import { joinNumber } from './group.js'
+import { openFiles } from './open-files.js'
+import type { PackableEntry } from './packed-map.js'
+import { HeldMap } from './packed-map.js'
+import type { StartFacts } from './receipt.js'
+import { makeReceipt } from './receipt.js'
+import type { CheckedSpec, SpawnSpec } from './spawn-spec.js'
+import { checkSpec } from './spawn-spec.js'
+import { abortedStart, startError } from './start-errors.js'
+import { readableOf, writableOf } from './streams.js'
+import { block } from './strings.js'
+
+export interface SpawnOptions {
+  /** Bounds the start alone: once the child is there it has no effect. */
+  readonly signal?: AbortSignal
+}
+
+/**
+ * Starts a program exactly as declared.
+ *
+ * Everything in the spec is read at the call: later changes to it, to `process.env` or to descriptors do not matter.
+ * Endpoints are consumed, also when the start fails.
+ *
+ * @returns once the program is running; nothing else of the host is open in it
+ * @throws {SpecError | TypeError} before any side effect, naming the field
+ * @throws {SpawnError} ERR_SPAWN_FAILED with stage, errno, syscall, path: nothing ran and nothing is left;
+ *   ERR_COMMAND_CONSUMED, ERR_PIPE_CREATE_FAILED, ERR_LOG_DRAIN_START_FAILED
+ * @throws {LifecycleError} ERR_PROCESS_GONE: the child to join has exited
+ * @throws {AbortError} ERR_ABORTED: `options.signal` or `lifetime.signal` aborted before the child was there; if it still
+ *   appears, it is killed
+ */
+export async function spawn(spec: SpawnSpec, options: SpawnOptions = {}): Promise<Child> {
+  checkSignal(options.signal)
+  const checked = checkSpec(spec)
+  const signals = [options.signal, checked.lifetime.signal].filter((signal) => signal !== undefined)
+  for (const signal of signals) if (signal.aborted) throw abortedStart(signal)
+  return await new SpawnCall(checked, signals).run()
+}
+
+class SpawnCall {
+  readonly #native: NativeAddon = connectedAddon()
+  readonly #spec: CheckedSpec
+  readonly #signals: readonly AbortSignal[]
+  readonly #redact: Redactor
+  readonly #streamPipes = new Map<number, RequestPipe | ResponsePipe>()
+  readonly #held: HeldMap
+  #files: ReadonlyMap<number, number> = new Map()
+  #cgroupLeaf: string | null = null
+
+  constructor(spec: CheckedSpec, signals: readonly AbortSignal[]) {
+    this.#spec = spec
+    this.#signals = signals
+    this.#redact = createRedactor(spec.secrets)
+    this.#held = new HeldMap(this.#makeStreamPipes())
+  }
+
+  async run(): Promise<Child> {
+    try {
+      await this.#prepare()
+      const { state, facts } = await this.#start()
+      const containment = await readContainment(this.#spec, this.#cgroupLeaf)
+      return this.#hand(state, facts, containment)
+    } catch (error) {
+      for (const { host } of this.#streamPipes.values()) host.close()
+      if (this.#cgroupLeaf !== null) await removeCgroupLeaf(this.#cgroupLeaf)
+      throw error
+    }
+  }
+
+  #makeStreamPipes(): PackableEntry[] {
+    return this.#spec.fds.map((entry) => {
+      if (entry.kind !== 'pipe') return entry
+      const made = entry.target === 0 ? pipe('childReads') : pipe('childWrites')
+      this.#streamPipes.set(entry.target, made)
+      return { target: entry.target, kind: 'endpoint', endpoint: made.child }
+    })
+  }
+
+  // What can block goes to Node's file threads; without it the start is queued within the call itself.
+  async #prepare(): Promise<void> {
+    const needsFiles = this.#spec.fds.some(({ kind }) => kind === 'file')
+    try {
+      if (needsFiles) this.#files = await openFiles(this.#spec.fds)
+      if (this.#spec.cgroupParent !== null) this.#cgroupLeaf = await makeCgroupLeaf(this.#spec.cgroupParent)
+      for (const signal of this.#signals) if (signal.aborted) throw abortedStart(signal)
+    } catch (error) {
+      await this.#held.discard(this.#files)
+      throw error
+    }
+  }
+
+  #start(): Promise<{ state: ChildState; facts: StartFacts }> {
+    return new Promise((resolve, reject) => {
+      const queued = this.#queue()
+      if (typeof queued !== 'number') return void this.#failure(queued, 0).then(reject)
+      const release = holdLoop()
+      const state = new ChildState(queued, this.#spec)
+      const end = () => {
+        for (const signal of this.#signals) signal.removeEventListener('abort', onAbort)
+        release()
+      }
+      const onAbort = (event: Event) => {
+        end()
+        offChild(queued)
+        this.#native.cancelStart(queued)
+        reject(abortedStart(event.target as AbortSignal))
+      }
+      for (const signal of this.#signals) signal.addEventListener('abort', onAbort)
+      onChild(queued, (type, fields) => {
+        if (type === EVENT.started) {
+          state.started()
+          end()
+          resolve({ state, facts: readStart(fields) })
+        } else if (type === EVENT.startFailed) {
+          end()
+          offChild(queued)
+          this.#native.forget(queued)
+          const error = [...fields.subarray(0, 4)] as unknown as NativeError
+          void this.#failure(error, fields[4] as number).then(reject)
+        } else {
+          state.onEvent(type, fields)
+        }
+      })
+    })
+  }
+
+  #queue(): number | NativeError {
+    const spec = this.#spec
+    let join: number | null
+    try {
+      join = spec.join === undefined ? null : joinNumber(spec.join)
+    } catch (error) {
+      void this.#held.discard(this.#files)
+      throw error
+    }
+    const { timeoutMs, firstSignal, graceMs } = spec.lifetime
+    const limits = spec.limits.list.flatMap(({ resource, soft, hard }) => [resource, soft, hard])
+    return this.#native.spawn({
+      candidates: block(spec.candidates),
+      args: block(spec.argv),
+      env: block(spec.env.strings),
+      cwd: spec.cwd,
+      umask: spec.umask ?? -1,
+      group: typeof spec.group === 'string' ? GROUP[spec.group] : GROUP.join,
+      join,
+      ...this.#held.pack(this.#files),
+      owned: spec.owner === 'handle',
+      keepLeftovers: spec.leftovers === 'keep',
+      guard: spec.guard,
+      timeoutMs: timeoutMs ?? -1,
+      firstSignal,
+      graceMs,
+      killDeadlineMs: KILL_DEADLINE_MS,
+      drainMs: spec.drainMs,
+      secrets: spec.secrets,
+      limits: Float64Array.from(limits),
+      inheritNofile: spec.limits.inheritNofile,
+      nice: spec.nice,
+      affinity: Float64Array.from(spec.affinity ?? []),
+      uid: spec.uid,
+      gid: spec.gid,
+      groups: spec.groups === null ? null : Float64Array.from(spec.groups),
+      noNewPrivs: spec.noNewPrivs,
+      cgroupLeaf: Buffer.from(this.#cgroupLeaf ?? ''),
+    })
+  }
+
+  #failure(error: NativeError, killedBy: number): Promise<SpawnError> {
+    return startError(this.#spec, this.#redact, error, killedBy, this.#cgroupLeaf)
+  }
+
+  #hand(state: ChildState, facts: StartFacts, containment: Awaited<ReturnType<typeof readContainment>>): Child {
+    const receipt = makeReceipt(this.#spec, facts, containment, this.#redact)
+    const child = new Child(state, receipt, this.#streams())
+    for (const entry of this.#spec.fds) if (entry.kind === 'endpoint') entry.endpoint.host.attach(child)
+    for (const { host } of this.#streamPipes.values()) host.attach(child)
+    return child
+  }
+
+  #streams(): ChildStreams {
+    const host = (fd: number) => this.#streamPipes.get(fd)?.host
+    const [stdin, stdout, stderr] = [host(0), host(1), host(2)]
+    return {
+      stdin: stdin === undefined ? null : writableOf(stdin as RequestPipe['host']),
+      stdout: stdout === undefined ? null : readableOf(stdout as ResponsePipe['host']),
+      stderr: stderr === undefined ? null : readableOf(stderr as ResponsePipe['host']),
+    }
+  }
+}
+
+function readStart(fields: Float64Array): StartFacts {
+  return {
+    pid: fields[0] as number,
+    mechanism: MECHANISMS[fields[1] as number] as Mechanism,
+    candidate: fields[2] as number,
+    watchedByPidfd: fields[3] !== 0,
+  }
+}

@@ -1,0 +1,72 @@
+/** Strings on their way to the kernel: bytes, without NUL, within its limits. Checked before anything happens. */
+import { SpecError, SpecTypeError, systemError } from '../base/errors.js'
+import { SINGLE_STRING_MAX_BYTES } from '../base/limits.js'
+
+/** A string of the spec: text becomes UTF-8, bytes go through as they are. */
+export type SpecString = string | Uint8Array
+
+const E2BIG = -7
+const ENAMETOOLONG = -36
+const PATH_MAX_BYTES = 4_096
+
+/**
+ * Gives the bytes of one string.
+ *
+ * @throws {SpecTypeError} neither string nor bytes
+ * @throws {SpecError} a NUL byte, or half a surrogate pair, which has no bytes [B085]
+ */
+export function bytesOf(value: unknown, field: string): Uint8Array {
+  if (typeof value === 'string') {
+    if (!value.isWellFormed()) throw invalid(field, 'a lone surrogate cannot be written as bytes')
+    const bytes = Buffer.from(value)
+    if (value.includes('\0')) throw invalid(field, 'contains a NUL byte')
+    return bytes
+  }
+  if (!(value instanceof Uint8Array)) throw wrongType(field, 'must be a string or a Uint8Array')
+  if (value.includes(0)) throw invalid(field, 'contains a NUL byte')
+  return value
+}
+
+/**
+ * Gives the bytes of an argument or of NAME=value, which the kernel takes only up to a limit of its own.
+ *
+ * @throws {SpecError} with cause E2BIG: the length is in bytes and without the NUL, execve(2)
+ */
+export function argumentBytes(value: unknown, field: string): Uint8Array {
+  return withinSingleLimit(bytesOf(value, field), field)
+}
+
+export function withinSingleLimit(bytes: Uint8Array, field: string): Uint8Array {
+  const limit = SINGLE_STRING_MAX_BYTES - 1
+  if (bytes.length <= limit) return bytes
+  const details = { field, reason: 'longer than the kernel takes in one string', bytes: bytes.length, limit }
+  throw new SpecError('ERR_INVALID_SPEC', details, { cause: systemError(E2BIG, 'execve') })
+}
+
+/** Gives the bytes of a path: not empty, and short enough to be one. */
+export function pathBytes(value: unknown, field: string): Uint8Array {
+  const bytes = bytesOf(value, field)
+  if (bytes.length === 0) throw invalid(field, 'is empty')
+  if (bytes.length < PATH_MAX_BYTES) return bytes
+  const details = { field, reason: 'longer than a path can be', bytes: bytes.length, limit: PATH_MAX_BYTES - 1 }
+  throw new SpecError('ERR_INVALID_SPEC', details, { cause: systemError(ENAMETOOLONG, 'execve') })
+}
+
+/** Lays strings one after another, each with its NUL. */
+export function block(strings: readonly Uint8Array[]): Uint8Array {
+  const packed = new Uint8Array(strings.reduce((size, bytes) => size + bytes.length + 1, 0))
+  let at = 0
+  for (const bytes of strings) {
+    packed.set(bytes, at)
+    at += bytes.length + 1
+  }
+  return packed
+}
+
+export function invalid(field: string, reason: string, cause?: Error): SpecError {
+  return new SpecError('ERR_INVALID_SPEC', { field, reason }, cause === undefined ? {} : { cause })
+}
+
+export function wrongType(field: string, reason: string): SpecTypeError {
+  return new SpecTypeError('ERR_INVALID_SPEC', { field, reason })
+}
