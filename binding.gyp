@@ -79,7 +79,9 @@
       'sources': ["<!@(node scripts/native-sources.mjs fixture-child)"]
     },
     {
+      # Not called .node: node-gyp-build takes the first such file beside the addon.
       'target_name': 'fixture_reaper',
+      'product_extension': 'addon',
       'cflags_c': ['-std=c11', '-D_GNU_SOURCE'],
       'sources': ['fixtures/reaper.c'],
       'defines': ['NAPI_VERSION=8']

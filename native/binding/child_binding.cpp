@@ -14,17 +14,10 @@ namespace {
 
 // How lib/process/fd-map.ts packs one entry: target, kind, two operands.
 constexpr size_t kEntry = 4;
-enum PackedKind { kPackedNull, kPackedHostFd, kPackedOwnedFd, kPackedEndpoint, kPackedBytes, kPackedCapture, kPackedSameAs };
-
-// A descriptor of the caller's is copied at once: what it does with the number afterwards cannot change the child [B017].
-SysError copy_host_fd(int fd, int target, UniqueFd* out) {
-  SysError error = duplicate(fd, Stage::kFile, out);
-  error.index = error ? target : -1;
-  return error;
-}
+enum PackedKind { kPackedNull, kPackedCopiedFd, kPackedOpenedFd, kPackedEndpoint, kPackedBytes, kPackedCapture, kPackedSameAs };
 
 // Opened with O_NONBLOCK so that the open could not hang; the program gets an ordinary description.
-SysError adopt_owned_fd(int fd, UniqueFd* out) {
+SysError adopt_opened_fd(int fd, UniqueFd* out) {
   out->reset(fd);
   if (SysError error = lift_above_stdio(out, Stage::kFile)) return error;
   return set_nonblocking(out->get(), false);
@@ -42,13 +35,14 @@ SysError read_sources(Environment& environment, const Fields& fields, SpawnReque
     switch (static_cast<PackedKind>(packed[at + 1])) {
       case kPackedNull:
         break;
-      case kPackedHostFd:
+      case kPackedCopiedFd:
         source.kind = FdSourceKind::kDescriptor;
-        error = copy_host_fd(static_cast<int>(a), source.target, &source.fd);
+        source.fd.reset(static_cast<int>(a));
         break;
-      case kPackedOwnedFd:
+      case kPackedOpenedFd:
         source.kind = FdSourceKind::kDescriptor;
-        error = adopt_owned_fd(static_cast<int>(a), &source.fd);
+        error = adopt_opened_fd(static_cast<int>(a), &source.fd);
+        error.index = error ? source.target : -1;
         break;
       case kPackedEndpoint: {
         source.kind = FdSourceKind::kDescriptor;
@@ -170,6 +164,13 @@ Napi::Value drop_child(const Napi::CallbackInfo& info) {
   return info.Env().Undefined();
 }
 
+// dispose(id): as drop, but its end is still told.
+Napi::Value dispose_child(const Napi::CallbackInfo& info) {
+  Ref<Lifecycle> child = Environment::of(info).child(id_argument(info)).life;
+  if (child) child->drop();
+  return info.Env().Undefined();
+}
+
 // setWaiting(id, flag)
 Napi::Value set_waiting(const Napi::CallbackInfo& info) {
   Ref<Lifecycle> child = Environment::of(info).child(id_argument(info)).life;
@@ -263,6 +264,7 @@ void export_children(Napi::Env env, Napi::Object exports) {
   export_function(env, exports, "cancelStart", cancel_start);
   export_function(env, exports, "forget", forget_child);
   export_function(env, exports, "drop", drop_child);
+  export_function(env, exports, "dispose", dispose_child);
   export_function(env, exports, "setWaiting", set_waiting);
   export_function(env, exports, "signal", signal_child);
   export_function(env, exports, "kill", kill_child);

@@ -184,6 +184,10 @@ int Lifecycle::signal_group(int signal) { return process_->signal_group(signal);
 
 void Lifecycle::drop() {
   if (options_.owned) {
+    {
+      Lock lock(mutex_);
+      logs_wanted_ = false;
+    }
     kill(EndedBy::kDrop);
     return;
   }

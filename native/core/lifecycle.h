@@ -53,7 +53,7 @@ class Lifecycle final : public Counted<Lifecycle>, private Handler, private Time
   int kill(EndedBy cause);
   int signal_leader(int signal);
   int signal_group(int signal);
-  // The handle is gone: an owned child is killed, a detached one goes on and is only reaped.
+  // The handle is gone: an owned child is killed and its logs end with it, a detached one goes on and is only reaped.
   void drop();
   // False when there is no log on that target.
   bool copy_log(int target, LogCopy* out);
@@ -81,6 +81,7 @@ class Lifecycle final : public Counted<Lifecycle>, private Handler, private Time
 
   // Reactor thread.
   bool begun();
+  bool logs_wanted();
   void advance();
   void tell_exit();
   void step_ladder();
@@ -116,6 +117,7 @@ class Lifecycle final : public Counted<Lifecycle>, private Handler, private Time
   int waiting_ = 0;
   int holds_ = 0;
   bool settle_wanted_ = false;
+  bool logs_wanted_ = true;
   bool scheduled_ = false;
   bool ladder_requested_ = false;
   LadderPlan requested_ladder_;

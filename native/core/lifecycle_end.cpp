@@ -66,6 +66,11 @@ bool Lifecycle::begun() {
   return begun_;
 }
 
+bool Lifecycle::logs_wanted() {
+  Lock lock(mutex_);
+  return logs_wanted_;
+}
+
 void Lifecycle::wake_in(int64_t ms) { wake_at_ = std::min(wake_at_, now_ms() + ms); }
 
 void Lifecycle::advance() {
@@ -256,7 +261,7 @@ bool Lifecycle::settle_logs() {
   for (auto& drain : drains_) ended &= drain->ended();
   if (ended) return true;
   if (drain_deadline_ == kNever) drain_deadline_ = deadline_in(options_.drain_ms);
-  if (now_ms() < drain_deadline_) {
+  if (logs_wanted() && now_ms() < drain_deadline_) {
     wake_in(drain_deadline_ - now_ms());
     return false;
   }

@@ -12,7 +12,6 @@ namespace {
 
 // Newer than the headers of the build machine; the numbers are the same on every architecture.
 constexpr long kSysPidfdSendSignal = 424;
-constexpr long kSysPidfdOpen = 434;
 constexpr unsigned kSignalProcessGroup = 4;
 
 struct PidfdInfo {
@@ -42,13 +41,6 @@ int pidfd_exit_status(int pidfd, int* word) {
   if (ioctl(pidfd, kGetInfo, &info) != 0) return errno;
   if ((info.mask & kInfoExit) == 0) return ENODATA;
   *word = info.exit_code;
-  return 0;
-}
-
-int pidfd_open_child(int pid, int* pidfd) {
-  long result = syscall(kSysPidfdOpen, pid, 0);
-  if (result < 0) return errno;
-  *pidfd = static_cast<int>(result);
   return 0;
 }
 

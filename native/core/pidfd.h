@@ -16,7 +16,4 @@ int pidfd_signal_group(int pidfd, int signal);
 // reaper took it. PIDFD_GET_INFO with PIDFD_INFO_EXIT, Linux 6.15. ENODATA: not kept.
 int pidfd_exit_status(int pidfd, int* word);
 
-// pidfd_open(2), Linux 5.3, close-on-exec. Only for a child of ours that nobody else may reap.
-int pidfd_open_child(int pid, int* pidfd);
-
 }  // namespace exactspawn

@@ -38,10 +38,12 @@ std::vector<ChildLimit> limits_of(const SpawnRequest& request) {
     limits.push_back({limit.resource, limit.soft, limit.hard});
     names_nofile |= limit.resource == RLIMIT_NOFILE;
   }
-  if (!names_nofile && !request.inherit_nofile) {
+  if (!names_nofile) {
     struct rlimit own;
     getrlimit(RLIMIT_NOFILE, &own);
-    limits.push_back({RLIMIT_NOFILE, std::min<uint64_t>(kDefaultSoftNofile, own.rlim_max), own.rlim_max});
+    // Set also when it is inherited: the steps may have needed a higher one.
+    uint64_t soft = request.inherit_nofile ? own.rlim_cur : std::min<uint64_t>(kDefaultSoftNofile, own.rlim_max);
+    limits.push_back({RLIMIT_NOFILE, soft, own.rlim_max});
   }
   return limits;
 }

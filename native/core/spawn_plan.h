@@ -34,7 +34,6 @@ class SpawnPlan {
   bool valid() const { return outcome_ != nullptr; }
   ChildPlan* child() { return &child_; }
   const Outcome& outcome() const { return *outcome_; }
-  const FdPlan& fd_plan() const { return fd_plan_; }
 
  private:
   FdPlan fd_plan_;
