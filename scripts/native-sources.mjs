@@ -1,5 +1,8 @@
-// Lists the native sources of one build target for this platform, one path a line: the folder is the list, so that a new
-// file needs no entry in binding.gyp and native/CMakeLists.txt. child.cpp is left out; it has a target of its own.
+// Lists the native sources of one build target for this platform, one path a line: the folder is the list, so that a
+// new file needs no entry in binding.gyp and native/CMakeLists.txt. child.cpp is left out; it has a target of its own.
+//
+// Two files with the same stem stand behind one header, one for each platform: x_epoll.cpp and x_kqueue.cpp, or x.cpp
+// and x_darwin.cpp, of which the plain one is Linux's.
 import { readdirSync } from 'node:fs'
 
 const folders = {
@@ -9,25 +12,23 @@ const folders = {
   'fixture-child': { folder: 'fixtures', extension: '.c', only: /^child/ },
 }
 
-// A file that ends in _linux, _epoll, _darwin or _kqueue belongs to that platform; clone-based ones to Linux.
-const linuxOnly = new Set(['capabilities', 'cgroup', 'clone_call', 'guard_program', 'pidfd', 'spawn', 'spawn_plan'])
-const platformOf = (file) => {
-  const name = file.replace(/\.cpp$/, '')
-  if (/_(darwin|kqueue)$/.test(name)) return 'darwin'
-  if (/_(linux|epoll)$/.test(name) || linuxOnly.has(name)) return 'linux'
-  return 'any'
-}
-
 const target = folders[process.argv[2]]
 if (target === undefined) {
   console.error(`native-sources: expected one of ${Object.keys(folders).join(', ')}`)
   process.exit(2)
 }
+const files = readdirSync(target.folder).sort()
 const platform = process.platform === 'darwin' ? 'darwin' : 'linux'
-for (const file of readdirSync(target.folder).sort()) {
+
+function platformOf(file) {
+  const stem = file.slice(0, -target.extension.length)
+  if (/_(?:darwin|kqueue)$/.test(stem)) return 'darwin'
+  if (stem.endsWith('_epoll') || files.includes(`${stem}_darwin${target.extension}`)) return 'linux'
+  return platform
+}
+
+for (const file of files) {
   if (!file.endsWith(target.extension) || file === 'child.cpp') continue
   if (target.only !== undefined && !target.only.test(file)) continue
-  const wanted = platformOf(file)
-  if (target.folder === 'native/core' && wanted !== 'any' && wanted !== platform) continue
-  console.log(`${target.folder}/${file}`)
+  if (platformOf(file) === platform) console.log(`${target.folder}/${file}`)
 }
