@@ -5,14 +5,14 @@
 import type { NativeAddon } from '../addon/addon-types.js'
 import { ENDED_BY, EVENT } from '../addon/addon-types.js'
 import type { EventFields } from '../addon/events.js'
-import { connectedAddon, holdLoop, offChild } from '../addon/events.js'
+import { connectedAddon, holdLoop, offChild, onChild } from '../addon/events.js'
 import type { Bounds } from '../base/deadline.js'
 import { bounded } from '../base/deadline.js'
 import { AbortError, errnoName, LifecycleError } from '../base/errors.js'
 import { DISPOSE_MS } from '../base/limits.js'
 import type { Exit, ExitStatus } from './exit.js'
 import { exitStatus, readExit } from './exit.js'
-import { atHostExit } from './host-exit.js'
+import { atHostExit } from '../addon/host-exit.js'
 import type { LogSnapshot } from './log.js'
 import { readLog } from './log.js'
 import type { CheckedSpec } from './spawn-spec.js'
@@ -65,8 +65,15 @@ export class ChildState {
     if (signal.aborted) onAbort()
   }
 
-  /** Takes the events after the start. */
-  onEvent(type: number, fields: EventFields): void {
+  /**
+   * Takes the events after the start, in place of whoever listened for the start. From here on the events reach this
+   * state alone, and so neither the handle nor a pipe's end.
+   */
+  listen(): void {
+    onChild(this.number, (type, fields) => this.#onEvent(type, fields))
+  }
+
+  #onEvent(type: number, fields: EventFields): void {
     if (type === EVENT.exited) this.#onExited(fields)
     else if (type === EVENT.settled) this.#onSettled(fields)
     else if (type === EVENT.endDeadline) this.#onEndDeadline(fields[0] as number)

@@ -15,14 +15,13 @@ const forgotten = new FinalizationRegistry<number>((endpoint) => connectedAddon(
  */
 export class ChildEndpoint {
   readonly direction: PipeDirection
-  /** @internal The other end: while it can be reached, so is the child that got this one. */
-  readonly host: HostReader | HostWriter
+  #host: HostReader | HostWriter | undefined
   #endpoint: number | undefined
 
   /** @internal */
   constructor(endpoint: number, direction: PipeDirection, host: HostReader | HostWriter) {
     this.#endpoint = endpoint
-    this.host = host
+    this.#host = host
     this.direction = direction
     forgotten.register(this, endpoint, this)
   }
@@ -42,6 +41,15 @@ export class ChildEndpoint {
   consume(field: string): number {
     if (this.#endpoint === undefined) throw new SpawnError('ERR_COMMAND_CONSUMED', { field })
     return this.#take()
+  }
+
+  /**
+   * @internal Ties the child to the other end: while that can be reached, so can the child. The end itself is let go, since
+   * the spec of a running child names this object.
+   */
+  attach(child: object): void {
+    this.#host?.attach(child)
+    this.#host = undefined
   }
 
   #take(): number {

@@ -125,17 +125,18 @@ class SpawnCall {
       for (const signal of this.#signals) signal.addEventListener('abort', onAbort)
       onChild(queued, (type, fields) => {
         if (type === EVENT.started) {
+          // This listener reaches the whole call, and with it the pipes' host ends: it must not outlive the start [P-7].
+          state.listen()
           state.started()
           end()
           resolve({ state, facts: readStart(fields) })
-        } else if (type === EVENT.startFailed) {
+        } else {
+          // A start that failed: nothing else comes before a start.
           end()
           offChild(queued)
           this.#native.forget(queued)
           const error = [...fields.subarray(0, 4)] as unknown as NativeError
           void this.#failure(error, fields[4] as number).then(reject)
-        } else {
-          state.onEvent(type, fields)
         }
       })
     })
@@ -189,7 +190,7 @@ class SpawnCall {
   #hand(state: ChildState, facts: StartFacts, containment: Awaited<ReturnType<typeof readContainment>>): Child {
     const receipt = makeReceipt(this.#spec, facts, containment, this.#redact)
     const child = new Child(state, receipt, this.#streams())
-    for (const entry of this.#spec.fds) if (entry.kind === 'endpoint') entry.endpoint.host.attach(child)
+    for (const entry of this.#spec.fds) if (entry.kind === 'endpoint') entry.endpoint.attach(child)
     for (const { host } of this.#streamPipes.values()) host.attach(child)
     return child
   }
