@@ -120,7 +120,7 @@ export interface CapabilityDetails {
 
 export interface PipeDetails {
   ERR_PIPE_TIMEOUT: PipeFacts & { timeoutMs: number; bytesWritten?: number }
-  ERR_PIPE_CLOSED: PipeFacts
+  ERR_PIPE_CLOSED: PipeFacts & { bytesWritten?: number }
   ERR_PIPE_BUSY: PipeFacts & { operation: 'read' | 'write' }
   ERR_PIPE_WRITE_FAILED: PipeFacts & SystemFacts & { bytesWritten: number }
   ERR_PIPE_READ_FAILED: PipeFacts & SystemFacts
@@ -192,7 +192,7 @@ const words: { readonly [C in ErrorCode]: (details: Details[C]) => string } = {
 
   ERR_PIPE_TIMEOUT: ({ timeoutMs, bytesWritten, ...pipe }) =>
     `${io(pipe)}: not done after ${timeoutMs} ms${written(bytesWritten)}`,
-  ERR_PIPE_CLOSED: (pipe) => `${io(pipe)}: closed by this host`,
+  ERR_PIPE_CLOSED: ({ bytesWritten, ...pipe }) => `${io(pipe)}: closed by this host${written(bytesWritten)}`,
   ERR_PIPE_BUSY: ({ operation, ...pipe }) => `${io(pipe)}: another ${operation} is in flight`,
   ERR_PIPE_WRITE_FAILED: ({ errno, bytesWritten, ...pipe }) =>
     `${io(pipe)}: ${why(errno)}${written(bytesWritten)}`,

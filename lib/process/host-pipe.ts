@@ -5,7 +5,7 @@
 import type { NativeAddon } from '../addon/addon-types.js'
 import { INTEREST } from '../addon/addon-types.js'
 import { connectedAddon, holdLoop, offPipe, onPipe } from '../addon/events.js'
-import type { Bounds, OnStop, StopError } from '../base/deadline.js'
+import type { Bounds, OnStop, StopError, StopFacts } from '../base/deadline.js'
 import { bounded } from '../base/deadline.js'
 import { PipeError } from '../base/errors.js'
 import { PIPE_CHUNK_BYTES } from '../base/limits.js'
@@ -18,7 +18,7 @@ type Direction = 'childReads' | 'childWrites'
 
 interface Wait {
   ready: () => void
-  stop: (error: Error) => void
+  stop: (stopError: StopError) => void
 }
 
 // An end that nobody can reach any more is closed: its number would be lost until the host ends.
@@ -102,7 +102,7 @@ abstract class HostPipe implements AsyncDisposable {
     this.#fd = undefined
     forgotten.unregister(this)
     offPipe(this.#pipe)
-    for (const wait of [...this.#waits.values()]) wait.stop(this.closedError())
+    for (const wait of [...this.#waits.values()]) wait.stop((facts) => this.closedError(facts))
   }
 
   protected get native(): NativeAddon {
@@ -117,8 +117,9 @@ abstract class HostPipe implements AsyncDisposable {
     return this.#fd === undefined ? { direction: this.#direction } : { fd: this.#fd, direction: this.#direction }
   }
 
-  protected closedError(): PipeError {
-    return new PipeError('ERR_PIPE_CLOSED', this.facts())
+  protected closedError({ bytesWritten }: StopFacts = {}): PipeError {
+    const written = bytesWritten === undefined ? {} : { bytesWritten }
+    return new PipeError('ERR_PIPE_CLOSED', { ...this.facts(), ...written })
   }
 
   protected waiting(interest: number): boolean {
@@ -126,26 +127,25 @@ abstract class HostPipe implements AsyncDisposable {
   }
 
   protected timeoutError(bounds: Bounds): StopError {
-    return (facts = {}) => {
-      const { bytesWritten } = facts
+    return ({ bytesWritten } = {}) => {
       const written = bytesWritten === undefined ? {} : { bytesWritten }
       return new PipeError('ERR_PIPE_TIMEOUT', { ...this.facts(), timeoutMs: bounds.timeoutMs ?? 0, ...written })
     }
   }
 
   /** Waits until the kernel reports the interest. Holds the event loop. */
-  protected ready(interest: number, stopFacts: () => object, onStop: OnStop): Promise<void> {
+  protected ready(interest: number, facts: StopFacts, onStop: OnStop): Promise<void> {
     return new Promise((resolve, reject) => {
       const release = holdLoop()
       const end = () => {
         this.#waits.delete(interest)
         release()
       }
-      const stop = (error: Error) => {
+      const stop = (stopError: StopError) => {
         if (this.#waits.get(interest)?.stop !== stop) return
         end()
         this.#native.pipeDisarm(this.#pipe, interest)
-        reject(error)
+        reject(stopError(facts))
       }
       this.#waits.set(interest, {
         ready: () => {
@@ -154,11 +154,11 @@ abstract class HostPipe implements AsyncDisposable {
         },
         stop,
       })
-      onStop((stopError) => stop(stopError(stopFacts())))
+      onStop(stop)
       const failed = this.#native.pipeArm(this.#pipe, interest)
       if (failed !== 0) {
         const details = { ...this.facts(), errno: -failed, syscall: 'epoll_ctl' }
-        stop(new PipeError('ERR_PIPE_READ_FAILED', details))
+        stop(() => new PipeError('ERR_PIPE_READ_FAILED', details))
       }
     })
   }
@@ -199,7 +199,7 @@ export class HostReader extends HostPipe {
       if (result !== again) {
         throw new PipeError('ERR_PIPE_READ_FAILED', { ...this.facts(), errno: result, syscall: 'read' })
       }
-      await this.ready(INTEREST.readable, () => ({}), onStop)
+      await this.ready(INTEREST.readable, {}, onStop)
     }
   }
 }
@@ -236,14 +236,14 @@ export class HostWriter extends HostPipe {
   async peerClosed(bounds: Bounds = {}): Promise<void> {
     void this.fd
     if (this.waiting(INTEREST.hangup)) throw new PipeError('ERR_PIPE_BUSY', { ...this.facts(), operation: 'read' })
-    const wait = (onStop: OnStop) => this.ready(INTEREST.hangup, () => ({}), onStop)
+    const wait = (onStop: OnStop) => this.ready(INTEREST.hangup, {}, onStop)
     await bounded(wait, bounds, this.timeoutError(bounds))
   }
 
   async #write(bytes: Uint8Array, onStop: OnStop): Promise<void> {
     let bytesWritten = 0
     while (bytesWritten < bytes.length) {
-      if (this.closed) throw this.closedError()
+      if (this.closed) throw this.closedError({ bytesWritten })
       const result = this.native.pipeWrite(this.id, bytes, bytesWritten)
       if (result >= 0) {
         bytesWritten += result
@@ -253,8 +253,7 @@ export class HostWriter extends HostPipe {
         const details = { ...this.facts(), errno: result, syscall: 'write', bytesWritten }
         throw new PipeError('ERR_PIPE_WRITE_FAILED', details)
       }
-      const written = bytesWritten
-      await this.ready(INTEREST.writable, () => ({ bytesWritten: written }), onStop)
+      await this.ready(INTEREST.writable, { bytesWritten }, onStop)
     }
   }
 }
