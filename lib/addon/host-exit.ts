@@ -3,7 +3,7 @@
  * clean-up hook and its libc exit handler. Clean-up hooks do not run on process.exit, an uncaught exception or an
  * unhandled rejection; this listener does.
  */
-import { connectedAddon } from '../addon/events.js'
+import { connectedAddon } from './events.js'
 import { HOST_EXIT_WAIT_MS } from '../base/limits.js'
 
 const duties = new Set<() => void>()
