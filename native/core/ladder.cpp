@@ -3,11 +3,16 @@
 #include <algorithm>
 
 namespace exactspawn {
+namespace {
+
+int64_t after(int64_t now, int64_t ms) { return ms > kNever - now ? kNever : now + ms; }
+
+}  // namespace
 
 void Ladder::start(const LadderPlan& plan, int64_t now) {
-  int64_t until = plan.grace_ms > kNever - now ? kNever : now + plan.grace_ms;
+  int64_t until = after(now, plan.grace_ms);
   if (active()) {
-    if (state_ == State::kGrace) until_ = std::min(until_, until);
+    if (state_ != State::kKilled) until_ = std::min(until_, until);
     return;
   }
   plan_ = plan;
@@ -28,7 +33,7 @@ Ladder::Step Ladder::next(bool gone, int64_t now) {
   if (now < until_) return Step::kNothing;
   if (state_ == State::kGrace) {
     state_ = State::kKilled;
-    until_ = now + plan_.kill_deadline_ms;
+    until_ = after(now, plan_.kill_deadline_ms);
     escalated_ = true;
     return Step::kSendKill;
   }

@@ -5,6 +5,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "cgroup.h"
 #include "live_children.h"
 
@@ -149,8 +151,13 @@ void Lifecycle::end(EndedBy cause, const LadderPlan& plan) {
     Lock lock(mutex_);
     // What ended by itself before we acted keeps its own cause [B087].
     if (cause_ == EndedBy::kSelf && !process_->peek()) cause_ = cause;
+    if (ladder_requested_) {
+      // The reactor has not seen the first request yet: as with a running ladder, the second only shortens the grace.
+      requested_ladder_.grace_ms = std::min(requested_ladder_.grace_ms, plan.grace_ms);
+    } else {
+      requested_ladder_ = plan;
+    }
     ladder_requested_ = true;
-    requested_ladder_ = plan;
   }
   schedule();
 }
@@ -183,19 +190,17 @@ int Lifecycle::signal_leader(int signal) {
 int Lifecycle::signal_group(int signal) { return process_->signal_group(signal); }
 
 void Lifecycle::drop() {
-  if (options_.owned) {
-    {
-      Lock lock(mutex_);
-      logs_wanted_ = false;
-    }
-    kill(EndedBy::kDrop);
-    return;
-  }
   {
     Lock lock(mutex_);
+    logs_wanted_ = false;
     settle_wanted_ = true;
+    let_go_ = !options_.owned;
   }
-  schedule();
+  if (options_.owned) {
+    kill(EndedBy::kDrop);
+  } else {
+    schedule();
+  }
 }
 
 bool Lifecycle::copy_log(int target, LogCopy* out) {

@@ -42,6 +42,11 @@ bool until(const std::function<bool()>& fact) {
   return true;
 }
 
+void cannot_run(const char* why) {
+  std::printf("  not run: %s\n", why);
+  CHECK(getenv("CI") == nullptr);
+}
+
 std::string program_beside(const char* name) {
   std::string path = own_path();
   return path.substr(0, path.rfind('/') + 1) + name;
@@ -255,7 +260,7 @@ std::vector<int> own_fds() {
   return fds;
 }
 
-std::vector<pid_t> own_children() {
+std::vector<pid_t> children_of(pid_t wanted_parent) {
   std::vector<pid_t> children;
   DIR* directory = opendir("/proc");
   while (dirent* entry = readdir(directory)) {
@@ -266,7 +271,7 @@ std::vector<pid_t> own_children() {
     char state;
     int parent;
     if (name_end == std::string::npos || sscanf(stat.c_str() + name_end + 1, " %c %d", &state, &parent) != 2) continue;
-    if (parent == getpid() && state != 'Z') children.push_back(pid);
+    if (parent == wanted_parent && state != 'Z') children.push_back(pid);
   }
   closedir(directory);
   return children;
@@ -307,6 +312,14 @@ bool Listener::heard(EventType type, Event* out) {
     return true;
   }
   return false;
+}
+
+bool Listener::last(EventType type, Event* out) {
+  Lock lock(mutex_);
+  for (const Event& event : events_) {
+    if (event.type == type) *out = event;
+  }
+  return std::any_of(events_.begin(), events_.end(), [&](const Event& event) { return event.type == type; });
 }
 
 int Listener::count(EventType type) {
@@ -449,14 +462,37 @@ void drop_privileges() {
   }
 }
 
+Reactor* reactor() {
+  Reactor* one = nullptr;
+  CHECK(!Reactor::start(&one));
+  return one;
+}
+
+struct HeldState final : Counted<HeldState> {
+  std::atomic<bool> holding{false};
+  std::atomic<bool> over{false};
+};
+
+ReactorHeld::ReactorHeld() : state_(new HeldState) {
+  struct Hold final : Task {
+    Ref<HeldState> state;
+    explicit Hold(Ref<HeldState> state) : state(std::move(state)) {}
+    void run() override {
+      state->holding = true;
+      while (!state->over) usleep(100);
+      delete this;
+    }
+  };
+  reactor()->post(new Hold(state_));
+  CHECK(until([this] { return state_->holding.load(); }));
+}
+
+ReactorHeld::~ReactorHeld() { state_->over = true; }
+
 Subreaper::Subreaper() { prctl(PR_SET_CHILD_SUBREAPER, 1); }
 
 Subreaper::~Subreaper() {
-  CHECK(until([] {
-    while (waitpid(-1, nullptr, WNOHANG) > 0) {
-    }
-    return errno == ECHILD;
-  }));
+  CHECK(until([] { return waitpid(-1, nullptr, WNOHANG) < 0 && errno == ECHILD; }));
   prctl(PR_SET_CHILD_SUBREAPER, 0);
 }
 

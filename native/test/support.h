@@ -19,6 +19,9 @@
 
 namespace exactspawn::test {
 
+// The case cannot run on this machine. Where CI is set that is a failure.
+void cannot_run(const char* why);
+
 // Looks again every millisecond until `fact` holds; false when that takes absurdly long.
 bool until(const std::function<bool()>& fact);
 
@@ -97,8 +100,8 @@ std::map<int, AuditedFd> audit_fds(const std::string& audit);
 std::string inode_of(int fd);
 std::vector<int> own_fds();
 
-// The live children of this process.
-std::vector<pid_t> own_children();
+// The children of a process that have not exited.
+std::vector<pid_t> children_of(pid_t parent);
 // No process of that number, or only what is left of one until its parent looks.
 bool gone(pid_t pid);
 bool group_gone(pid_t pgid);
@@ -113,7 +116,9 @@ class Listener final : public Counted<Listener>, public EventSink {
   void retain_sink() override;
   void release_sink() override;
 
+  // The first one of that type, and the last one.
   bool heard(EventType type, Event* out = nullptr);
+  bool last(EventType type, Event* out);
   int count(EventType type);
   Ref<Lifecycle> child();
   void forget_child();
@@ -161,6 +166,8 @@ class Child {
   pid_t pid_ = -1;
 };
 
+Reactor* reactor();
+
 // Fields of kSettled, in the order of lifecycle_end.cpp.
 enum SettledField { kCode, kSignal, kCore, kKnown, kCause, kEscalated, kGroupLeft, kUsageKnown };
 
@@ -205,6 +212,18 @@ class Host {
 // For HostSetting::prepare. The user without rights, and nothing but its own files.
 constexpr uid_t kNobodyId = 65534;
 void drop_privileges();
+
+// Holds the reactor thread as long as it lives: what is told it meanwhile comes in one batch afterwards.
+class ReactorHeld {
+ public:
+  ReactorHeld();
+  ~ReactorHeld();
+  ReactorHeld(const ReactorHeld&) = delete;
+  ReactorHeld& operator=(const ReactorHeld&) = delete;
+
+ private:
+  Ref<struct HeldState> state_;
+};
 
 // Orphans come to us as long as it lives, so that the case can see and bury them.
 class Subreaper {
