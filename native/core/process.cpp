@@ -125,10 +125,13 @@ void Process::reap() {
   reaped_ = true;
 }
 
-// Unreaped means that the kernel holds the number for us. A thief's waitpid(-1) shows in the peek, or, where there is
-// a pidfd, in its refusal.
+// Unreaped means that the kernel holds the number for us. Asked anew each time: a thief may have taken the zombie that
+// we have seen. The pidfd then refuses; without one the kernel knows no such child of ours.
 bool Process::number_is_ours_locked() const {
-  return !reaped_ && (!pidfd_.valid() || pidfd_signal(pidfd_.get(), 0) != ESRCH);
+  if (reaped_) return false;
+  if (pidfd_.valid()) return pidfd_signal(pidfd_.get(), 0) != ESRCH;
+  siginfo_t info;
+  return wait_id(-1, pid_, &info, WEXITED | WNOHANG | WNOWAIT, nullptr) != ECHILD;
 }
 
 int Process::signal_leader(int signal) {
