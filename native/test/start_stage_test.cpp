@@ -270,7 +270,7 @@ namespace {
 pid_t newborn() {
   pid_t pid = 0;
   CHECK(until([&] {
-    std::vector<pid_t> children = own_children();
+    std::vector<pid_t> children = children_of(getpid());
     if (children.size() == 1 && getpgid(children[0]) == children[0]) pid = children[0];
     return pid != 0;
   }));
