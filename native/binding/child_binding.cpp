@@ -143,11 +143,14 @@ Napi::Value spawn_child(const Napi::CallbackInfo& info) {
   return Napi::Number::New(info.Env(), id);
 }
 
-// cancelStart(id): nobody wants it any more, whatever has become of it.
+// cancelStart(id): nobody wants it any more, whatever has become of it. Cancelled first and taken out then: a child that
+// appears in between finds either the mark or, by way of the entry, us.
 Napi::Value cancel_start(const Napi::CallbackInfo& info) {
-  ChildEntry entry = Environment::of(info).take_child(id_argument(info));
-  if (entry.start) entry.start->cancel();
-  if (entry.life) entry.life->kill(EndedBy::kAbort);
+  Environment& environment = Environment::of(info);
+  Ref<Start> start = environment.child(id_argument(info)).start;
+  if (start) start->cancel();
+  Ref<Lifecycle> life = environment.take_child(id_argument(info)).life;
+  if (life) life->kill(EndedBy::kAbort);
   return info.Env().Undefined();
 }
 

@@ -82,6 +82,7 @@ class Lifecycle final : public Counted<Lifecycle>, private Handler, private Time
   // Reactor thread.
   bool begun();
   bool logs_wanted();
+  bool keeps_leftovers();
   void advance();
   void tell_exit();
   void step_ladder();
@@ -118,6 +119,7 @@ class Lifecycle final : public Counted<Lifecycle>, private Handler, private Time
   int holds_ = 0;
   bool settle_wanted_ = false;
   bool logs_wanted_ = true;
+  bool let_go_ = false;  // detached and dropped: reaped when it ends, and nothing else
   bool scheduled_ = false;
   bool ladder_requested_ = false;
   LadderPlan requested_ladder_;

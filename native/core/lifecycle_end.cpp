@@ -66,6 +66,11 @@ bool Lifecycle::begun() {
   return begun_;
 }
 
+bool Lifecycle::keeps_leftovers() {
+  Lock lock(mutex_);
+  return options_.keep_leftovers || let_go_;
+}
+
 bool Lifecycle::logs_wanted() {
   Lock lock(mutex_);
   return logs_wanted_;
@@ -206,7 +211,7 @@ bool Lifecycle::settle_group() {
   int members;
   if (!know_members(&members)) return false;
   if (group_left_ < 0) group_left_ = members;
-  if (members > 0 && !options_.keep_leftovers) {
+  if (members > 0 && !keeps_leftovers()) {
     if (group_deadline_ == kNever) {
       group_deadline_ = deadline_in(kGroupDeadlineMs);
       poll_ms_ = 1;
@@ -231,7 +236,7 @@ bool Lifecycle::settle_group() {
 
 bool Lifecycle::settle_cgroup() {
   if (cgroup_settled_ || options_.cgroup_leaf.empty()) return true;
-  if (!options_.keep_leftovers) {
+  if (!keeps_leftovers()) {
     if (!cgroup_killed_) {
       kill_cgroup_members();
       cgroup_killed_ = true;
