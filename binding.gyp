@@ -11,7 +11,8 @@
     # Node's common.gypi brings its own -std. A '!' list also removes what the same scope adds, so nothing that
     # cflags_cc adds may stand here.
     'cflags_cc!': ['-std=gnu++17', '-std=gnu++20'],
-    'cflags_cc': ['-std=c++20', '-fno-exceptions', '-fno-rtti', '-fno-threadsafe-statics', '-fvisibility-inlines-hidden'],
+    # -Wno-restrict: gcc 12 sees overlaps in std::string that are not there (gcc bug 105651).
+    'cflags_cc': ['-std=c++20', '-Wno-restrict', '-fno-exceptions', '-fno-rtti', '-fno-threadsafe-statics', '-fvisibility-inlines-hidden'],
     'xcode_settings': {
       'CLANG_CXX_LANGUAGE_STANDARD': 'c++20',
       'GCC_SYMBOLS_PRIVATE_EXTERN': 'YES',
