@@ -29,21 +29,30 @@ function load(): NativeAddon {
   const supported = ['linux', 'darwin'].includes(process.platform) && ['x64', 'arm64'].includes(process.arch)
   if (!supported || !(Number(host.napi) >= NODE_API)) throw new CapabilityError('ERR_UNSUPPORTED_PLATFORM', host)
   try {
-    return find(libc)
+    return withLibc(libc, (build) => build(root))
   } catch (error) {
     const tried = [{ file: join(root, 'prebuilds', `${host.platform}-${host.arch}`), message: String(error) }]
     throw new CapabilityError('ERR_ADDON_LOAD_FAILED', { ...host, tried }, { cause: error })
   }
 }
 
+/** Names the file that `addon` loads. Throws plain errors: it is for reports on a machine where loading may fail. */
+export function addonFile(): string {
+  return withLibc(detectLibc(), (build) => build.resolve(root))
+}
+
+interface NodeGypBuild {
+  (root: string): NativeAddon
+  resolve(root: string): string
+}
+
 // node-gyp-build takes its guess of the libc from the environment variable LIBC; without it, it knows musl only by a
 // file of one distribution. The variable is ours for this one call.
-function find(libc: string): NativeAddon {
+function withLibc<T>(libc: string, use: (build: NodeGypBuild) => T): T {
   const before = process.env['LIBC']
   if (libc !== '') process.env['LIBC'] = libc
   try {
-    const build = require('node-gyp-build') as { (root: string): NativeAddon; resolve(root: string): string }
-    return build(root)
+    return use(require('node-gyp-build') as NodeGypBuild)
   } finally {
     if (before === undefined) delete process.env['LIBC']
     else process.env['LIBC'] = before

@@ -119,7 +119,12 @@ export class Child implements AsyncDisposable {
       const reason = 'the child has no group of its own'
       throw new CapabilityError('ERR_UNSUPPORTED', { capability: 'interrupt', reason })
     }
-    return this.#sent(constants.signals.SIGINT, this.#state.signal(constants.signals.SIGINT, true))
+    return this.signalGroup('SIGINT')
+  }
+
+  /** @internal Sends a signal to the group, which must be the child's own. False when nobody is left in it. */
+  signalGroup(name: NodeJS.Signals): boolean {
+    return this.#sent(signalNumber(name), this.#state.signal(signalNumber(name), true))
   }
 
   /** Sends SIGKILL to the group, or to the leader where the group is not its own. False when the child has exited. */
