@@ -13,6 +13,12 @@ export {
   SpecTypeError,
 } from './base/errors.js'
 export type { ErrorCode, Stage } from './base/errors.js'
+export type { DirectoryFailure } from './directory/directory-errors.js'
+export { createPrivateDirectory } from './directory/private-directory.js'
+export type { PrivateDirectory, PrivateDirectoryOptions } from './directory/private-directory.js'
+export type { RemovalBounds } from './directory/root.js'
+export { sweepPrivateRoot } from './directory/sweep.js'
+export type { SweepReport } from './directory/sweep.js'
 export { capture } from './process/capture.js'
 export type { Capture, CaptureLimits } from './process/capture.js'
 export type { Child, TerminateOptions } from './process/child.js'

@@ -23,6 +23,14 @@ export const DISPOSE_MS = 1_000
 /** How long host exit waits for killed leaders: it blocks the last turn of the host, so it is short. */
 export const HOST_EXIT_WAIT_MS = 200
 
+// Private directories
+
+/** What one removal or sweep takes unless told otherwise: a tree that grows as fast as it is removed never ends. */
+export const DIRECTORY_REMOVE_MS = 10_000
+
+/** What host exit spends on all its private directories together: it blocks, and the next sweep takes what is left. */
+export const DIRECTORY_EXIT_MS = 1_000
+
 // Starts
 
 /** Soft RLIMIT_NOFILE of a child: select(2) fails beyond it, and Node raises its own to the hard limit. */
