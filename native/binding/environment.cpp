@@ -57,20 +57,25 @@ void Environment::set_referenced(Napi::Env env, bool referenced) {
 void Environment::clean_up(void* opaque) {
   auto* self = static_cast<Environment*>(opaque);
   napi_threadsafe_function function;
-  std::vector<Ref<Start>> starts;
+  Slots<ChildEntry> children;
   {
     Lock lock(self->mutex_);
     self->closed_ = true;
     self->queue_.clear();
     function = self->function_;
     self->function_ = nullptr;
-    self->children_.each([&](ChildEntry& entry) {
-      if (entry.start && !entry.life) starts.push_back(entry.start);
-    });
+    std::swap(children, self->children_);
   }
-  for (const Ref<Start>& start : starts) start->cancel();
+  children.each([](ChildEntry& entry) {
+    if (entry.start && !entry.life) entry.start->cancel();
+  });
   drop_children_of(self, kExitWaitMs);
   self->pipes.each([](Ref<HostPipe>& pipe) { pipe->close(); });
+  // Children, starts and pipes hold the environment as their sink: kept here they would hold each other, and their
+  // descriptors, for ever.
+  self->pipes = {};
+  self->endpoints = {};
+  self->directories = {};
   if (function != nullptr) napi_release_threadsafe_function(function, napi_tsfn_abort);
   self->release();
 }
