@@ -10,9 +10,13 @@ import { alive, openFds } from '../../support/process-table.js'
 import { tmpFolder } from '../../support/tmp.js'
 import { until } from '../../support/until.js'
 
-const start = (args: string[], fds: SpawnSpec['fds']) => spawn({ program: fixtureChild(), args, env: {}, fds: fds ?? {} })
+const start = (args: string[], fds: SpawnSpec['fds'] = {}) => spawn({ program: fixtureChild(), args, env: {}, fds })
+const writesAndLives = ['pattern', '65536', '3', '--', 'close', '3', '--', 'pause']
 const collect = () => (globalThis.gc as () => void)()
-const flagsOf = (fd: number) => parseInt(/flags:\s*(\d+)/.exec(readFileSync(`/proc/self/fdinfo/${fd}`, 'utf8'))?.[1] ?? '', 8)
+function flagsOf(fd: number): number {
+  const [, octal] = /flags:\s*(\d+)/.exec(readFileSync(`/proc/self/fdinfo/${fd}`, 'utf8')) ?? []
+  return Number.parseInt(octal as string, 8)
+}
 
 test('a closed end refuses every use, and closing it again does nothing [P-5]', async () => {
   const { child: end, host: writer } = pipe('childReads')
@@ -108,10 +112,10 @@ test('a host end is non-blocking and closed on exec, as documented [B047]', () =
   }
 })
 
-test('net.Socket over a taken descriptor gets every byte and the end, and the loop turns meanwhile [B047]', async () => {
+test('net.Socket over a taken descriptor gets every byte and the end, and the loop goes on [B047]', async () => {
   const go = join(tmpFolder(), 'go')
   const { child: end, host } = pipe('childWrites')
-  const child = await start(['wait-for-file', go, '--', 'pattern', '65536', '3', '--', 'close', '3', '--', 'pause'], { 3: end })
+  const child = await start(['wait-for-file', go, '--', ...writesAndLives], { 3: end })
   const socket = new Socket({ fd: host.takeFd(), readable: true, writable: false })
   let bytes = 0
   const ended = new Promise((resolve) => socket.on('data', (chunk) => (bytes += chunk.length)).on('end', resolve))
@@ -128,7 +132,7 @@ test('net.Socket over a taken descriptor gets every byte and the end, and the lo
 
 test('the own read gets every byte and the end while the child lives on [B047, M-07]', async () => {
   const { child: end, host } = pipe('childWrites')
-  const child = await start(['pattern', '65536', '3', '--', 'close', '3', '--', 'pause'], { 3: end })
+  const child = await start(writesAndLives, { 3: end })
   const chunks: Buffer[] = []
   for await (const chunk of host.bytes()) chunks.push(chunk)
   const expected = Buffer.from(Array.from({ length: 65_536 }, (_, index) => index % 251))
@@ -180,8 +184,8 @@ test('an endpoint that was never used is closed when it is dropped, and the host
 
 test.each(['endpoint', 'stream'])('a dropped child is ended although it had a pipe: %s [P-7]', async (kind) => {
   const dropped = async () => {
-    const fds: SpawnSpec['fds'] = kind === 'stream' ? { 0: 'pipe', 1: 'pipe', 2: 'pipe' } : { 3: pipe('childWrites').child }
-    return (await start(['pause'], fds)).pid
+    const streams = { 0: 'pipe', 1: 'pipe', 2: 'pipe' } as const
+    return (await start(['pause'], kind === 'stream' ? streams : { 3: pipe('childWrites').child })).pid
   }
   const pid = await dropped()
   await until('the child gone', () => {
