@@ -82,7 +82,8 @@
     {
       # Not called .node: node-gyp-build takes the first such file beside the addon.
       'target_name': 'fixture_reaper',
-      'product_extension': 'addon',
+      # A late condition, as node-gyp's own that names it .node: of two the last one counts.
+      'target_conditions': [['_type=="loadable_module"', {'product_extension': 'addon'}]],
       'cflags_c': ['-std=c11', '-D_GNU_SOURCE'],
       'sources': ['fixtures/reaper.c'],
       'defines': ['NAPI_VERSION=8']
