@@ -6,6 +6,9 @@
 namespace exactspawn {
 namespace {
 
+// Just made, so it holds what its owner could put there in that moment.
+constexpr int kUnclaimedRemoveMs = 1000;
+
 Napi::Value failures_of(Napi::Env env, const RemovalReport& report) {
   Napi::Array list = Napi::Array::New(env);
   for (const RemovalFailure& failure : report.failures) {
@@ -28,10 +31,18 @@ class CreateTask final : public FileTask {
  public:
   CreateTask(std::string root, std::string prefix) : root_(std::move(root)), prefix_(std::move(prefix)) {}
 
+  // An environment that ends while a creation runs never fetches it [P-7].
+  ~CreateTask() override {
+    if (!directory_) return;
+    RemovalReport report;
+    remove_private_directory(root_, directory_->name, deadline_in(kUnclaimedRemoveMs), &report);
+  }
+
  private:
   void work() override {
-    directory_ = std::make_unique<PrivateDirectory>();
-    error_ = create_private_directory(root_, prefix_, directory_.get());
+    auto directory = std::make_unique<PrivateDirectory>();
+    error_ = create_private_directory(root_, prefix_, directory.get());
+    if (!error_) directory_ = std::move(directory);
   }
 
   Napi::Value result(Napi::Env env, Environment& environment) override {

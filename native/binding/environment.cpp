@@ -4,6 +4,7 @@
 
 #include <atomic>
 
+#include "clock.h"
 #include "live_children.h"
 
 namespace exactspawn {
@@ -11,12 +12,23 @@ namespace {
 
 // At the end of an environment or of the host: how long to wait for killed leaders. lib/base/limits.ts has the same.
 constexpr int kExitWaitMs = 200;
+constexpr int kExitRemoveMs = 1000;
 // Events a call into JS: a burst of a thousand exits must not keep the loop from turning.
 constexpr size_t kBatch = 64;
 constexpr int kStride = 2 + kEventFields;
 
 // The last door: a libc exit without any JS, for instance from another library's fatal error.
 __attribute__((destructor)) void at_host_exit() { kill_all_owned(); }
+
+// What a worker thread that was ended from outside has had no turn to remove [P-7]. Blocks: nothing runs here any more.
+void remove_directories(Slots<std::unique_ptr<PrivateDirectory>>* directories) {
+  int64_t deadline = deadline_in(kExitRemoveMs);
+  directories->each([deadline](std::unique_ptr<PrivateDirectory>& directory) {
+    RemovalReport report;
+    remove_private_directory(directory->root(), directory->name, deadline, &report);
+  });
+  *directories = {};
+}
 
 }  // namespace
 
@@ -75,7 +87,7 @@ void Environment::clean_up(void* opaque) {
   // descriptors, for ever.
   self->pipes = {};
   self->endpoints = {};
-  self->directories = {};
+  remove_directories(&self->directories);
   if (function != nullptr) napi_release_threadsafe_function(function, napi_tsfn_abort);
   self->release();
 }

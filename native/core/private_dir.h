@@ -52,6 +52,8 @@ struct PrivateDirectory {
   // While this is open no sweep takes the directory, in whatever PID namespace it runs. Closing it leaves the
   // directory to the lines of its owner file.
   UniqueFd owner_lock;
+
+  std::string root() const { return path.substr(0, path.size() - name.size()); }
 };
 
 // Fills `out` with random bytes. Returns 0 or an errno.
