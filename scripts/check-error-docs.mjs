@@ -16,7 +16,7 @@ const text = readText(document)
 const verdicts = [...text.matchAll(/^- \*\*([a-z ]+)\*\*: /gm)].map((match) => match[1])
 const sections = readSections()
 for (const [code, fields] of codes) checkDocs(code, fields)
-for (const match of text.matchAll(/\bERR_[A-Z_]+/g)) {
+for (const match of text.matchAll(/\bERR_[A-Z0-9_]+/g)) {
   if (codes.has(match[0])) continue
   report.add(`${document}:${lineAt(text, match.index)}`, `${match[0]} is no code`, `use one of ${table}`)
 }
@@ -36,7 +36,7 @@ function readCodes() {
 
 function readSections() {
   const found = new Map()
-  for (const match of text.matchAll(/^### (ERR_[A-Z_]+)\n([^#]*)/gm)) {
+  for (const match of text.matchAll(/^### (ERR_[A-Z0-9_]+)\n([^#]*)/gm)) {
     const where = `${document}:${lineAt(text, match.index)}`
     if (found.has(match[1])) report.add(where, `${match[1]} is there twice`, 'keep one')
     found.set(match[1], { where, body: match[2] })
@@ -65,7 +65,7 @@ function checkDocs(code, fields) {
 
 function checkTests() {
   const paths = listFiles((path) => isTestFile(path) && path !== tableTest)
-  const named = new Set(paths.flatMap((path) => readText(path).match(/\bERR_[A-Z_]+/g) ?? []))
+  const named = new Set(paths.flatMap((path) => readText(path).match(/\bERR_[A-Z0-9_]+/g) ?? []))
   for (const code of codes.keys()) {
     if (named.has(code)) continue
     report.add(table, `${code} is in no test`, 'test the operation that raises it, or remove it')

@@ -10,6 +10,7 @@ const units = new Map([
   ['MS', 'ms'],
   ['BYTES', 'bytes'],
   ['CHARS', 'UTF-16 units'],
+  ['LEVELS', 'levels'],
 ])
 
 const report = findings('check-limits-docs')

@@ -54,6 +54,11 @@ interface PipeFacts {
   direction: 'childReads' | 'childWrites'
 }
 
+type NoFacts = Record<never, never>
+
+/** What a handshake is checked for, in this order. */
+export type HandshakeCheck = 'id' | 'version' | 'identity' | 'capability' | 'role' | 'reserved'
+
 interface HostFacts {
   platform: string
   arch: string
@@ -126,6 +131,29 @@ export interface PipeDetails {
   ERR_PIPE_READ_FAILED: PipeFacts & SystemFacts
 }
 
+export interface ProtocolDetails {
+  ERR_FRAME_LINE_TOO_LONG: { limitBytes: number }
+  ERR_FRAME_EARLY_EOF: { received: number }
+  ERR_FRAME_BYTE_ORDER_MARK: NoFacts
+  ERR_FRAME_INVALID_UTF8: { validUpTo: number }
+  ERR_FRAME_DUPLICATE_KEY: { key: string }
+  /** Both count from 1; `column` counts UTF-16 units. */
+  ERR_FRAME_MALFORMED_JSON: { line: number; column: number; reason: string }
+  ERR_FRAME_IO: SystemFacts
+  ERR_REQUEST_ID_INVALID: NoFacts
+  ERR_REQUEST_ID_MISMATCH: { expected: string; actual: string }
+  ERR_RESPONSE_EXTRA: { id: string }
+  ERR_REQUEST_PENDING: { id: string }
+  ERR_HANDSHAKE_FAILED: { check: HandshakeCheck; expected: string; actual: string }
+  ERR_MESSAGE_INVALID: { field: string; reason: string }
+  ERR_MESSAGE_TOO_LONG: { limitBytes: number; bytes: number }
+}
+
+export interface SessionDetails {
+  /** A phase is named as the method that begins it. */
+  ERR_INVALID_ROLE: { phase: string; role: string }
+}
+
 export interface Details
   extends AbortDetails,
     SpawnDetails,
@@ -134,7 +162,9 @@ export interface Details
     DirectoryDetails,
     LifecycleDetails,
     CapabilityDetails,
-    PipeDetails {}
+    PipeDetails,
+    ProtocolDetails,
+    SessionDetails {}
 
 export type ErrorCode = keyof Details
 
@@ -197,6 +227,25 @@ const words: { readonly [C in ErrorCode]: (details: Details[C]) => string } = {
   ERR_PIPE_WRITE_FAILED: ({ errno, bytesWritten, ...pipe }) =>
     `${io(pipe)}: ${why(errno)}${written(bytesWritten)}`,
   ERR_PIPE_READ_FAILED: ({ errno, ...pipe }) => `${io(pipe)}: ${why(errno)}`,
+
+  ERR_FRAME_LINE_TOO_LONG: ({ limitBytes }) => `read frame: no end within ${limitBytes} bytes`,
+  ERR_FRAME_EARLY_EOF: ({ received }) => `read frame: the stream ended inside it (bytes received: ${received})`,
+  ERR_FRAME_BYTE_ORDER_MARK: () => 'read frame: it begins with a byte order mark',
+  ERR_FRAME_INVALID_UTF8: ({ validUpTo }) => `read frame: no UTF-8 after ${validUpTo} bytes`,
+  ERR_FRAME_DUPLICATE_KEY: ({ key }) => `read frame: an object has the key ${quote(key)} twice`,
+  ERR_FRAME_MALFORMED_JSON: ({ line, column, reason }) => `read frame at ${line}:${column}: ${reason}`,
+  ERR_FRAME_IO: ({ errno }) => `read frame: ${why(errno)}`,
+  ERR_REQUEST_ID_INVALID: () => 'match response: it has no id, or one that is no string',
+  ERR_REQUEST_ID_MISMATCH: ({ expected, actual }) =>
+    `match response ${quote(actual)}: the pending request is ${quote(expected)}`,
+  ERR_RESPONSE_EXTRA: ({ id }) => `match response ${quote(id)}: no request is pending`,
+  ERR_REQUEST_PENDING: ({ id }) => `begin request: ${quote(id)} has no response yet`,
+  ERR_HANDSHAKE_FAILED: ({ check, expected, actual }) =>
+    `shake hands: check of ${check} expected ${quote(expected)}, not ${quote(actual)}`,
+  ERR_MESSAGE_INVALID: ({ field, reason }) => `check message field ${quote(field)}: ${reason}`,
+  ERR_MESSAGE_TOO_LONG: ({ limitBytes, bytes }) => `encode message: ${bytes} bytes, limit ${limitBytes}`,
+
+  ERR_INVALID_ROLE: ({ phase, role }) => `begin ${quote(phase)}: not for a worker in role ${quote(role)}`,
 }
 
 // A subject comes from outside: inspect quotes it and escapes what could forge a second log line.

@@ -14,6 +14,8 @@ import type {
   ErrorCode,
   LifecycleDetails,
   PipeDetails,
+  ProtocolDetails,
+  SessionDetails,
   SpawnDetails,
   SpecDetails,
   SpecTypeDetails,
@@ -21,7 +23,7 @@ import type {
 import { knownCode, messageOf } from './error-table.js'
 import { systemError } from './system-error.js'
 
-export type { Details, ErrorCode, ExitFacts, Stage } from './error-table.js'
+export type { Details, ErrorCode, ExitFacts, HandshakeCheck, Stage } from './error-table.js'
 export { STAGES } from './error-table.js'
 export { errnoName, systemError } from './system-error.js'
 
@@ -87,6 +89,10 @@ export const LifecycleError = family<keyof LifecycleDetails>('LifecycleError')
 export const CapabilityError = family<keyof CapabilityDetails>('CapabilityError')
 /** The host's end of one pipe could not do what was asked. */
 export const PipeError = family<keyof PipeDetails>('PipeError')
+/** Bytes or messages are not what the wire protocol says; the stream cannot be trusted from there on. */
+export const ProtocolError = family<keyof ProtocolDetails>('ProtocolError')
+/** A session with a worker cannot do what was asked. */
+export const SessionError = family<keyof SessionDetails>('SessionError')
 
 /** A real TypeError that carries a code: some misuse must be caught as a TypeError and told apart as well. */
 export const SpecTypeError = coded('TypeError', TypeError) as unknown as ErrorClass<
@@ -101,6 +107,8 @@ export type DirectoryError = ErrorOf<keyof DirectoryDetails>
 export type LifecycleError = ErrorOf<keyof LifecycleDetails>
 export type CapabilityError = ErrorOf<keyof CapabilityDetails>
 export type PipeError = ErrorOf<keyof PipeDetails>
+export type ProtocolError = ErrorOf<keyof ProtocolDetails>
+export type SessionError = ErrorOf<keyof SessionDetails>
 export type SpecTypeError = ErrorOf<keyof SpecTypeDetails | 'ERR_INVALID_SPEC'>
 
 /**

@@ -61,6 +61,14 @@ export const SECRET_MAX_BYTES = 4 * KiB
 /** Secrets of one child: bounds the filter's table. */
 export const SECRETS_MAX = 64
 
+// Protocol
+
+/** Longest frame of wire protocol v1, its LF included: large data goes through files, whose paths fit. */
+export const FRAME_MAX_BYTES = 1 * MiB
+
+/** Deepest nesting of arrays and objects in a message: what reads one may recurse. */
+export const JSON_MAX_LEVELS = 128
+
 // Errors
 
 /** Longest error message, in UTF-16 units: a message is a log line, not a dump. */

@@ -1,0 +1,246 @@
+/** What every code is worded as: the table of errors.test.ts. */
+import {
+  AbortError,
+  CapabilityError,
+  DirectoryError,
+  LifecycleError,
+  PipeError,
+  ProtocolError,
+  SessionError,
+  SpawnError,
+  SpecError,
+  SpecTypeError,
+  type ErrorCode,
+  type ErrorOf,
+} from '../../lib/base/errors.js'
+
+export const exit = Object.freeze({ code: 7, signal: null })
+const diskFull = { errno: -28, syscall: 'mkdirat' }
+const host = { platform: 'linux', arch: 'x64', libc: 'musl', napi: '9' }
+const noReader = { errno: -32, syscall: 'write' }
+const noRoom = { errno: -24, syscall: 'pipe2' }
+
+/** One error of every code, with its class and its whole message. */
+export const errorSamples: { [C in ErrorCode]: [error: ErrorOf<C>, Class: { prototype: Error }, message: string] } = {
+  ERR_ABORTED: [
+    new AbortError('ERR_ABORTED', { bytesWritten: 3 }),
+    AbortError,
+    'run operation: aborted by its signal (bytes written: 3)',
+  ],
+  ERR_SPAWN_FAILED: [
+    new SpawnError('ERR_SPAWN_FAILED', {
+      stage: 'exec',
+      errno: -2,
+      syscall: 'execve',
+      path: '/bin/no',
+      field: 'program',
+      index: 1,
+      hint: 'no interpreter',
+    }),
+    SpawnError,
+    "spawn failed at exec '/bin/no': ENOENT, no such file or directory, " +
+      'asked for by program (no interpreter)',
+  ],
+  ERR_COMMAND_CONSUMED: [
+    new SpawnError('ERR_COMMAND_CONSUMED', { field: 'fds[3]' }),
+    SpawnError,
+    "spawn with endpoint 'fds[3]': it belongs to an earlier start",
+  ],
+  ERR_PIPE_CREATE_FAILED: [
+    new SpawnError('ERR_PIPE_CREATE_FAILED', noRoom),
+    SpawnError,
+    'create pipe: EMFILE, too many open files',
+  ],
+  ERR_LOG_DRAIN_START_FAILED: [
+    new SpawnError('ERR_LOG_DRAIN_START_FAILED', { stream: 1, ...noRoom }),
+    SpawnError,
+    'start drain of fd 1: EMFILE, too many open files',
+  ],
+  ERR_INVALID_SPEC: [
+    new SpecError('ERR_INVALID_SPEC', { field: 'args[3]', reason: 'too long', bytes: 9, limit: 8 }),
+    SpecError,
+    "check spec field 'args[3]': too long, 9 bytes, limit 8",
+  ],
+  ERR_INVALID_SIGNAL: [
+    new SpecError('ERR_INVALID_SIGNAL', { signal: 'SIGNOPE' }),
+    SpecError,
+    "check signal 'SIGNOPE': no such signal here",
+  ],
+  ERR_INVALID_LOG_LIMITS: [
+    new SpecTypeError('ERR_INVALID_LOG_LIMITS', { field: 'stdoutBytes', reason: 'must be 0 or more' }),
+    SpecTypeError,
+    "check log limit 'stdoutBytes': must be 0 or more",
+  ],
+  ERR_PRIVATE_ROOT_UNAVAILABLE: [
+    new DirectoryError('ERR_PRIVATE_ROOT_UNAVAILABLE', { path: '/srv', reason: 'open to other users' }),
+    DirectoryError,
+    "use private root '/srv': open to other users",
+  ],
+  ERR_PRIVATE_DIRECTORY_CREATE_FAILED: [
+    new DirectoryError('ERR_PRIVATE_DIRECTORY_CREATE_FAILED', { path: '/srv/a', ...diskFull }),
+    DirectoryError,
+    "create private directory '/srv/a': ENOSPC, no space left on device",
+  ],
+  ERR_PRIVATE_DIRECTORY_REMOVE_FAILED: [
+    new DirectoryError('ERR_PRIVATE_DIRECTORY_REMOVE_FAILED', {
+      path: '/srv/a',
+      failures: [
+        { path: 'b', errno: 'EBUSY' },
+        { path: 'c', errno: 'EPERM' },
+      ],
+    }),
+    DirectoryError,
+    "remove private directory '/srv/a': 'b' stayed by EBUSY, and 1 more",
+  ],
+  ERR_WAIT_TIMEOUT: [
+    new LifecycleError('ERR_WAIT_TIMEOUT', { timeoutMs: 5 }),
+    LifecycleError,
+    'wait for the child: still running after 5 ms',
+  ],
+  ERR_SIGNAL_FAILED: [
+    new LifecycleError('ERR_SIGNAL_FAILED', { signal: 'SIGINT', errno: -1, syscall: 'pidfd_send_signal' }),
+    LifecycleError,
+    'send SIGINT: EPERM, operation not permitted',
+  ],
+  ERR_LOG_DRAIN_DEADLINE: [
+    new LifecycleError('ERR_LOG_DRAIN_DEADLINE', { streams: [1, 2], deadlineMs: 1000, exit }),
+    LifecycleError,
+    "drain fd 1 and 2: still held open 1000 ms after the child's exit",
+  ],
+  ERR_TERMINATION_DEADLINE: [
+    new LifecycleError('ERR_TERMINATION_DEADLINE', { killDeadlineMs: 1000, lastError: 'EPERM' }),
+    LifecycleError,
+    'terminate the child: no exit seen 1000 ms after SIGKILL, last error EPERM',
+  ],
+  ERR_PROCESS_GONE: [
+    new LifecycleError('ERR_PROCESS_GONE', { pid: 77 }),
+    LifecycleError,
+    'reach process 77: it has been reaped',
+  ],
+  ERR_HANDLE_NOT_FOUND: [
+    new LifecycleError('ERR_HANDLE_NOT_FOUND', { handle: 'h1' }),
+    LifecycleError,
+    "find handle 'h1': unknown here",
+  ],
+  ERR_UNSUPPORTED: [
+    new CapabilityError('ERR_UNSUPPORTED', { capability: 'cgroup', reason: 'no cgroup v2 here' }),
+    CapabilityError,
+    "use 'cgroup': no cgroup v2 here",
+  ],
+  ERR_UNSUPPORTED_PLATFORM: [
+    new CapabilityError('ERR_UNSUPPORTED_PLATFORM', host),
+    CapabilityError,
+    'load addon on linux-x64 (musl, Node-API 9): platform not supported',
+  ],
+  ERR_ADDON_LOAD_FAILED: [
+    new CapabilityError('ERR_ADDON_LOAD_FAILED', {
+      ...host,
+      tried: [
+        { file: '/a.node', message: 'cannot\n open' },
+        { file: '/b.node', message: 'wrong machine' },
+      ],
+    }),
+    CapabilityError,
+    "load addon on linux-x64 (musl, Node-API 9): '/a.node' cannot open; '/b.node' wrong machine",
+  ],
+  ERR_PIPE_TIMEOUT: [
+    new PipeError('ERR_PIPE_TIMEOUT', { fd: 9, direction: 'childReads', timeoutMs: 20, bytesWritten: 1 }),
+    PipeError,
+    'write to pipe at fd 9: not done after 20 ms (bytes written: 1)',
+  ],
+  ERR_PIPE_CLOSED: [
+    new PipeError('ERR_PIPE_CLOSED', { direction: 'childWrites' }),
+    PipeError,
+    'read from pipe: closed by this host',
+  ],
+  ERR_PIPE_BUSY: [
+    new PipeError('ERR_PIPE_BUSY', { fd: 9, direction: 'childWrites', operation: 'read' }),
+    PipeError,
+    'read from pipe at fd 9: another read is in flight',
+  ],
+  ERR_PIPE_WRITE_FAILED: [
+    new PipeError('ERR_PIPE_WRITE_FAILED', { direction: 'childReads', ...noReader, bytesWritten: 0 }),
+    PipeError,
+    'write to pipe: EPIPE, broken pipe (bytes written: 0)',
+  ],
+  ERR_PIPE_READ_FAILED: [
+    new PipeError('ERR_PIPE_READ_FAILED', { direction: 'childWrites', errno: -5, syscall: 'read' }),
+    PipeError,
+    'read from pipe: EIO, i/o error',
+  ],
+  ERR_FRAME_LINE_TOO_LONG: [
+    new ProtocolError('ERR_FRAME_LINE_TOO_LONG', { limitBytes: 9 }),
+    ProtocolError,
+    'read frame: no end within 9 bytes',
+  ],
+  ERR_FRAME_EARLY_EOF: [
+    new ProtocolError('ERR_FRAME_EARLY_EOF', { received: 3 }),
+    ProtocolError,
+    'read frame: the stream ended inside it (bytes received: 3)',
+  ],
+  ERR_FRAME_BYTE_ORDER_MARK: [
+    new ProtocolError('ERR_FRAME_BYTE_ORDER_MARK', {}),
+    ProtocolError,
+    'read frame: it begins with a byte order mark',
+  ],
+  ERR_FRAME_INVALID_UTF8: [
+    new ProtocolError('ERR_FRAME_INVALID_UTF8', { validUpTo: 4 }),
+    ProtocolError,
+    'read frame: no UTF-8 after 4 bytes',
+  ],
+  ERR_FRAME_DUPLICATE_KEY: [
+    new ProtocolError('ERR_FRAME_DUPLICATE_KEY', { key: 'a\n' }),
+    ProtocolError,
+    "read frame: an object has the key 'a\\n' twice",
+  ],
+  ERR_FRAME_MALFORMED_JSON: [
+    new ProtocolError('ERR_FRAME_MALFORMED_JSON', { line: 1, column: 5, reason: 'no value' }),
+    ProtocolError,
+    'read frame at 1:5: no value',
+  ],
+  ERR_FRAME_IO: [
+    new ProtocolError('ERR_FRAME_IO', { errno: -5, syscall: 'read' }),
+    ProtocolError,
+    'read frame: EIO, i/o error',
+  ],
+  ERR_REQUEST_ID_INVALID: [
+    new ProtocolError('ERR_REQUEST_ID_INVALID', {}),
+    ProtocolError,
+    'match response: it has no id, or one that is no string',
+  ],
+  ERR_REQUEST_ID_MISMATCH: [
+    new ProtocolError('ERR_REQUEST_ID_MISMATCH', { expected: '1', actual: '7' }),
+    ProtocolError,
+    "match response '7': the pending request is '1'",
+  ],
+  ERR_RESPONSE_EXTRA: [
+    new ProtocolError('ERR_RESPONSE_EXTRA', { id: '1' }),
+    ProtocolError,
+    "match response '1': no request is pending",
+  ],
+  ERR_REQUEST_PENDING: [
+    new ProtocolError('ERR_REQUEST_PENDING', { id: '1' }),
+    ProtocolError,
+    "begin request: '1' has no response yet",
+  ],
+  ERR_HANDSHAKE_FAILED: [
+    new ProtocolError('ERR_HANDSHAKE_FAILED', { check: 'version', expected: '1', actual: '2' }),
+    ProtocolError,
+    "shake hands: check of version expected '1', not '2'",
+  ],
+  ERR_MESSAGE_INVALID: [
+    new ProtocolError('ERR_MESSAGE_INVALID', { field: 'sdk', reason: 'missing' }),
+    ProtocolError,
+    "check message field 'sdk': missing",
+  ],
+  ERR_MESSAGE_TOO_LONG: [
+    new ProtocolError('ERR_MESSAGE_TOO_LONG', { limitBytes: 8, bytes: 9 }),
+    ProtocolError,
+    'encode message: 9 bytes, limit 8',
+  ],
+  ERR_INVALID_ROLE: [
+    new SessionError('ERR_INVALID_ROLE', { phase: 'reset', role: 'evaluator' }),
+    SessionError,
+    "begin 'reset': not for a worker in role 'evaluator'",
+  ],
+}
