@@ -108,10 +108,13 @@ export async function bounded<T>(
  * @throws {TypeError} it cannot
  */
 export function checkSignal(signal: AbortSignal | undefined, argument = 'signal'): void {
-  if (signal === undefined) return
-  const given = signal as unknown
-  if (typeof given === 'object' && given !== null && 'aborted' in given && 'addEventListener' in given) return
+  if (signal === undefined || isAbortSignal(signal)) return
   throw new TypeError(`${argument} must be an AbortSignal`)
+}
+
+/** Tells whether a value can be listened to as an AbortSignal. */
+export function isAbortSignal(value: unknown): value is AbortSignal {
+  return typeof value === 'object' && value !== null && 'aborted' in value && 'addEventListener' in value
 }
 
 /** Calls back once the deadline has passed, never before; gives the function that cancels it. */

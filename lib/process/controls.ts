@@ -1,5 +1,6 @@
 /** Controls that the child is born with: limits, priority, processors, ids. */
 import { systemError } from '../base/errors.js'
+import { plainObject } from './plain-object.js'
 import { invalid, wrongType } from './strings.js'
 
 /** A limit: soft and hard alike, or each. `Infinity` is RLIM_INFINITY. An absent hard limit is the host's own. */
@@ -73,10 +74,9 @@ const ID_MAX = 2 ** 32 - 2
  */
 export function readLimits(limits: unknown, ownLimit: (resource: number) => readonly [number, number]): ReadLimits {
   if (limits === undefined) return { list: [], inheritNofile: false }
-  if (typeof limits !== 'object' || limits === null) throw wrongType('limits', 'must be an object')
   const list: ReadLimit[] = []
   let inheritNofile = false
-  for (const [name, value] of Object.entries(limits)) {
+  for (const [name, value] of Object.entries(plainObject(limits, 'limits'))) {
     const field = `limits.${name}`
     const resource = Object.hasOwn(RESOURCES, name) ? RESOURCES[name] : undefined
     if (resource === undefined) throw invalid(field, `is no limit of this platform: ${Object.keys(RESOURCES).join(', ')}`)
@@ -123,7 +123,8 @@ export function readId(value: unknown, field: string): number | null {
 /** Checks a list of distinct integers. */
 export function readIntegers(value: unknown, field: string, max: number): number[] {
   if (!Array.isArray(value)) throw wrongType(field, 'must be an array')
-  const list = value.map((item, index) => readInteger(item, `${field}[${index}]`, 0, max))
+  // Array.from: a hole in the array is an undefined number, which map would pass over.
+  const list = Array.from(value, (item: unknown, index) => readInteger(item, `${field}[${index}]`, 0, max))
   if (new Set(list).size !== list.length) throw invalid(field, 'names one number twice')
   return list
 }

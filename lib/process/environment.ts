@@ -1,5 +1,6 @@
 /** The whole environment of a child: exactly what is given, or the calling thread's at the moment of the call. */
-import { bytesOf, invalid, withinSingleLimit, wrongType } from './strings.js'
+import { plainObject } from './plain-object.js'
+import { bytesOf, invalid, withinSingleLimit } from './strings.js'
 
 /** NAME to value; or "inherit" for process.env of the calling thread. There is no default [M-58, X-11]. */
 export type EnvironmentSpec = Readonly<Record<string, string | Uint8Array>> | 'inherit'
@@ -17,8 +18,9 @@ export interface Environment {
  */
 export function readEnvironment(env: unknown): Environment {
   if (env === undefined) throw invalid('env', "is required: an object with the whole environment, or 'inherit'")
-  const source = env === 'inherit' ? process.env : env
-  if (!isPlainObject(source)) throw wrongType('env', "must be a plain object or 'inherit'")
+  // process.env itself has another prototype chain.
+  const inherits = env === 'inherit' || env === process.env
+  const source = inherits ? process.env : plainObject(env, 'env', "must be a plain object or 'inherit'")
   const names = Object.keys(source)
   const strings = names.map((name) => readVariable(name, source[name]))
   return { names, strings }
@@ -33,11 +35,4 @@ function readVariable(name: string, value: unknown): Uint8Array {
   }
   const bytes = Buffer.concat([bytesOf(`${name}=`, field), bytesOf(value, field)])
   return withinSingleLimit(bytes, field)
-}
-
-// process.env itself has another prototype chain, and a Map has entries that Object.keys would not see.
-function isPlainObject(value: unknown): value is Record<string, unknown> {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
-  const prototype: unknown = Object.getPrototypeOf(value)
-  return value === process.env || prototype === null || Object.getPrototypeOf(prototype) === null
 }

@@ -4,6 +4,7 @@ import { connectedAddon } from '../addon/events.js'
 import { SpawnError, systemError } from '../base/errors.js'
 import { Capture } from './capture.js'
 import { ChildEndpoint } from './endpoint.js'
+import { plainObject } from './plain-object.js'
 import type { SpecString } from './strings.js'
 import { invalid, pathBytes, wrongType } from './strings.js'
 
@@ -46,6 +47,7 @@ type FdEntryKind =
 
 const EBADF = -9
 const STANDARD = [0, 1, 2]
+const FD_MAX = 2 ** 31 - 1
 const MODES: readonly unknown[] = ['read', 'append', 'write']
 const RLIMIT_NOFILE = process.platform === 'darwin' ? 8 : 7
 
@@ -57,12 +59,10 @@ const RLIMIT_NOFILE = process.platform === 'darwin' ? 8 : 7
  * @throws {SpawnError} ERR_COMMAND_CONSUMED: an endpoint of an earlier start
  */
 export function readFdMap(fds: unknown): FdEntry[] {
-  if (fds === undefined) fds = {}
-  if (typeof fds !== 'object' || fds === null || Array.isArray(fds)) throw wrongType('fds', 'must be an object')
   const hardLimit = connectedAddon().limit(RLIMIT_NOFILE)[1]
   const entries = new Map<number, FdEntry>()
   const named = new Set<number>()
-  for (const [key, source] of Object.entries(fds)) {
+  for (const [key, source] of Object.entries(plainObject(fds === undefined ? {} : fds, 'fds'))) {
     const target = readTarget(key, hardLimit)
     named.add(target)
     const entry = readSource(target, source)
@@ -75,7 +75,7 @@ export function readFdMap(fds: unknown): FdEntry[] {
 
 function readTarget(key: string, hardLimit: number): number {
   const target = Number(key)
-  const canonical = Number.isInteger(target) && target >= 0 && target < 2 ** 31 && String(target) === key
+  const canonical = Number.isInteger(target) && target >= 0 && target <= FD_MAX && String(target) === key
   if (!canonical) throw invalid(`fds.${key}`, 'a descriptor number must be an integer of 0 or more')
   if (hardLimit < 0 || target < hardLimit) return target
   throw invalid(`fds.${key}`, `is at or above the hard limit of ${hardLimit} descriptors`, systemError(EBADF, 'dup3'))
@@ -117,8 +117,9 @@ function readObject(target: number, field: string, source: Record<string, unknow
 }
 
 function readNumber(value: unknown, field: string): number {
-  if (typeof value === 'number' && Number.isInteger(value) && value >= 0) return value
-  throw invalid(field, 'must be an integer of 0 or more')
+  if (typeof value !== 'number') throw wrongType(field, 'must be a number')
+  if (Number.isInteger(value) && value >= 0 && value <= FD_MAX) return value
+  throw invalid(field, `must be an integer from 0 to ${FD_MAX}`)
 }
 
 function readHostFd(source: Record<string, unknown>, field: string): number {

@@ -1,6 +1,6 @@
 /** What a child is born as: plain data, checked and frozen before anything happens. */
 import { connectedAddon } from '../addon/events.js'
-import { checkSignal, deadlineAfter } from '../base/deadline.js'
+import { isAbortSignal } from '../base/deadline.js'
 import { SpecError, systemError } from '../base/errors.js'
 import {
   DRAIN_MS,
@@ -17,6 +17,7 @@ import type { FdEntry, FdSource } from './fd-map.js'
 import { readFdMap } from './fd-map.js'
 import type { GroupChild, GroupSpec } from './group.js'
 import { readGroup } from './group.js'
+import { plainObject } from './plain-object.js'
 import { readCandidates } from './program.js'
 import { signalNumber } from './signals.js'
 import type { SpecString } from './strings.js'
@@ -113,6 +114,7 @@ const LIFETIME_FIELDS: ReadonlySet<string> = new Set(['signal', 'timeoutMs', 'gr
 
 const E2BIG = -7
 const RLIMIT_STACK = 3
+const PROCESSORS_MAX = 8192
 const MiB = 1024 * 1024
 
 /**
@@ -138,7 +140,7 @@ export function checkSpec(spec: SpawnSpec): CheckedSpec {
     argv,
     env,
     cwd: spec.cwd === undefined ? null : pathBytes(spec.cwd, 'cwd'),
-    umask: spec.umask === 'inherit' ? null : readInteger(spec.umask ?? 0o077, 'umask', 0, 0o777),
+    umask: readUmask(spec.umask),
     group: group.spec,
     join: group.join,
     fds: readFdMap(spec.fds),
@@ -150,7 +152,7 @@ export function checkSpec(spec: SpawnSpec): CheckedSpec {
     secrets: readSecrets(spec.secrets),
     limits,
     nice: spec.nice === undefined ? null : readInteger(spec.nice, 'nice', -20, 19),
-    affinity: spec.affinity === undefined ? null : readIntegers(spec.affinity, 'affinity', 8191),
+    affinity: readAffinity(spec.affinity),
     uid: readId(spec.uid, 'uid'),
     gid: readId(spec.gid, 'gid'),
     groups: spec.groups === undefined ? null : readIntegers(spec.groups, 'groups', 2 ** 32 - 2),
@@ -168,9 +170,9 @@ function refuseUnknown(object: object, known: ReadonlySet<string>, prefix: strin
 }
 
 function readArgv(spec: SpawnSpec): Uint8Array[] {
-  const args: unknown = spec.args ?? []
+  const args: unknown = spec.args === undefined ? [] : spec.args
   if (!Array.isArray(args)) throw wrongType('args', 'must be an array')
-  const argv0 = argumentBytes(spec.argv0 ?? spec.program, 'argv0')
+  const argv0 = argumentBytes(spec.argv0 === undefined ? spec.program : spec.argv0, 'argv0')
   // Array.from: a hole in the array is an undefined argument, which map would pass over.
   return [argv0, ...Array.from(args, (arg, index) => argumentBytes(arg, `args[${index}]`))]
 }
@@ -212,18 +214,16 @@ function number(value: unknown, field: string): number {
 }
 
 function readLifetime(lifetime: unknown): CheckedSpec['lifetime'] {
-  const given = lifetime ?? {}
-  if (typeof given !== 'object') throw wrongType('lifetime', 'must be an object')
+  const given = plainObject(lifetime === undefined ? {} : lifetime, 'lifetime')
   refuseUnknown(given, LIFETIME_FIELDS, 'lifetime.')
   const { signal, timeoutMs, graceMs, firstSignal } = given as Lifetime
-  checkSignal(signal, 'lifetime.signal')
+  if (signal !== undefined && !isAbortSignal(signal)) throw wrongType('lifetime.signal', 'must be an AbortSignal')
   const unbounded = timeoutMs === undefined || timeoutMs === Infinity
-  if (!unbounded) deadlineAfter(timeoutMs, 'lifetime.timeoutMs')
   return {
     signal,
     timeoutMs: unbounded ? null : readMs(timeoutMs, 'lifetime.timeoutMs', 0),
     graceMs: readMs(graceMs, 'lifetime.graceMs', GRACE_MS),
-    firstSignal: signalNumber(firstSignal ?? 'SIGTERM'),
+    firstSignal: signalNumber(firstSignal === undefined ? 'SIGTERM' : firstSignal),
   }
 }
 
@@ -240,11 +240,23 @@ function readSecrets(secrets: unknown): Uint8Array[] {
   })
 }
 
+function readUmask(umask: unknown): number | null {
+  return umask === 'inherit' ? null : readInteger(umask === undefined ? 0o077 : umask, 'umask', 0, 0o777)
+}
+
+// An empty set of processors is none that a program could run on; the kernel would leave the host's in place.
+function readAffinity(affinity: unknown): number[] | null {
+  if (affinity === undefined) return null
+  const processors = readIntegers(affinity, 'affinity', PROCESSORS_MAX - 1)
+  if (processors.length === 0) throw invalid('affinity', 'names no processor')
+  return processors
+}
+
 function readCgroup(cgroup: unknown): string | null {
   if (cgroup === undefined) return null
-  if (typeof cgroup !== 'object' || cgroup === null) throw wrongType('cgroup', 'must be an object')
-  refuseUnknown(cgroup, new Set(['parent']), 'cgroup.')
-  const { parent } = cgroup as { parent?: unknown }
+  const given = plainObject(cgroup, 'cgroup')
+  refuseUnknown(given, new Set(['parent']), 'cgroup.')
+  const { parent } = given
   if (typeof parent !== 'string') throw wrongType('cgroup.parent', 'must be a string')
   pathBytes(parent, 'cgroup.parent')
   if (!parent.startsWith('/')) throw invalid('cgroup.parent', 'must be an absolute path')
