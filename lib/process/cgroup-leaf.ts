@@ -3,16 +3,18 @@ import { randomBytes } from 'node:crypto'
 import { mkdir, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { SpawnError } from '../base/errors.js'
+import type { Redactor } from '../io/redactor.js'
 
 /** @throws {SpawnError} stage cgroup, with path and field */
-export async function makeCgroupLeaf(parent: string): Promise<string> {
+export async function makeCgroupLeaf(parent: string, redact: Redactor): Promise<string> {
   const path = join(parent, `exactspawn-${randomBytes(8).toString('hex')}`)
   try {
     await mkdir(path)
     return path
   } catch (error) {
     const { errno = 0, syscall = 'mkdir' } = error as NodeJS.ErrnoException
-    throw new SpawnError('ERR_SPAWN_FAILED', { stage: 'cgroup', errno, syscall, path, field: 'cgroup.parent' })
+    const details = { stage: 'cgroup', errno, syscall, path: redact(path), field: 'cgroup.parent' } as const
+    throw new SpawnError('ERR_SPAWN_FAILED', details)
   }
 }
 

@@ -1,16 +1,18 @@
 /** Opens the files of a descriptor map, on Node's file threads: an open can block for as long as a disk likes. */
-import { close, constants, fstat, ftruncate, open } from 'node:fs'
+import { close, constants, fchmod, fstat, ftruncate, open } from 'node:fs'
 import { promisify } from 'node:util'
 import { SpawnError } from '../base/errors.js'
-import type { FdEntry, FileMode } from './fd-map.js'
+import type { Redactor } from '../io/redactor.js'
+import type { FdEntry, FileMode, FileRequest } from './fd-map.js'
 import { invalid } from './strings.js'
 
 const openFile = promisify(open)
 const statFile = promisify(fstat)
+const changeMode = promisify(fchmod)
 const truncateFile = promisify(ftruncate)
 const closeFile = promisify(close)
 
-const { O_APPEND, O_CREAT, O_NOCTTY, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants
+const { O_APPEND, O_CREAT, O_EXCL, O_NOCTTY, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants
 // O_NONBLOCK: a FIFO must be refused, not waited for. Native code clears it again, before the child has the file.
 // Not O_TRUNC: nothing is changed before it is known to be a file.
 const FLAGS: Readonly<Record<FileMode, number>> = {
@@ -26,11 +28,11 @@ const OWNER_ONLY = 0o600
  * @throws {SpawnError} stage file, with path and field
  * @throws {SpecError} a FIFO
  */
-export async function openFiles(entries: readonly FdEntry[]): Promise<Map<number, number>> {
+export async function openFiles(entries: readonly FdEntry[], redact: Redactor): Promise<Map<number, number>> {
   const opened = new Map<number, number>()
   try {
     for (const entry of entries) {
-      if (entry.kind === 'file') opened.set(entry.target, await openOne(entry.target, entry.file))
+      if (entry.kind === 'file') opened.set(entry.target, await openOne(entry.target, entry.file, redact))
     }
     return opened
   } catch (error) {
@@ -43,17 +45,37 @@ export async function closeFiles(opened: ReadonlyMap<number, number>): Promise<v
   await Promise.all([...opened.values()].map((fd) => closeFile(fd)))
 }
 
-async function openOne(target: number, { path, mode }: { path: Uint8Array; mode: FileMode }): Promise<number> {
+async function openOne(target: number, { path, mode }: FileRequest, redact: Redactor): Promise<number> {
   const field = `fds.${target}`
   let fd: number | undefined
   try {
-    fd = await openFile(Buffer.from(path), FLAGS[mode], OWNER_ONLY)
+    fd = await openOrMake(Buffer.from(path), mode)
     if ((await statFile(fd)).isFIFO()) throw invalid(field, 'is a FIFO, and opening one can wait for ever; use pipe()')
     if (mode === 'write') await truncateFile(fd).catch(ignoreNoFile)
     return fd
   } catch (error) {
     if (fd !== undefined) await closeFile(fd)
-    throw fileError(error, field, path)
+    throw fileError(error, field, redact(path))
+  }
+}
+
+// The mode given to an open is cut by the host's umask, which is the whole process's and cannot be set aside for one
+// call. So a file that is new gets its mode once more; one that was there keeps its own [B097].
+async function openOrMake(path: Buffer, mode: FileMode): Promise<number> {
+  if (mode === 'read') return await openFile(path, FLAGS[mode])
+  let fd: number
+  try {
+    fd = await openFile(path, FLAGS[mode] | O_EXCL, OWNER_ONLY)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    return await openFile(path, FLAGS[mode], OWNER_ONLY)
+  }
+  try {
+    await changeMode(fd, OWNER_ONLY)
+    return fd
+  } catch (error) {
+    await closeFile(fd)
+    throw error
   }
 }
 
@@ -62,10 +84,10 @@ function ignoreNoFile(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EINVAL') throw error
 }
 
-function fileError(error: unknown, field: string, path: Uint8Array): unknown {
+function fileError(error: unknown, field: string, path: string): unknown {
   const { errno, syscall, code } = error as NodeJS.ErrnoException
   if (errno === undefined || syscall === undefined) return error
   // A FIFO that nobody reads refuses a writer in this mode.
   if (code === 'ENXIO') return invalid(field, 'is a FIFO or a device that nobody serves')
-  return new SpawnError('ERR_SPAWN_FAILED', { stage: 'file', errno, syscall, path: Buffer.from(path).toString(), field })
+  return new SpawnError('ERR_SPAWN_FAILED', { stage: 'file', errno, syscall, path, field })
 }

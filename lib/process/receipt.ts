@@ -110,7 +110,9 @@ function* controls(spec: CheckedSpec, facts: StartFacts): Generator<ReceiptContr
   yield enforced('umask', spec.umask === null ? 'inherited' : spec.umask.toString(8).padStart(4, '0'))
   yield enforced('signal mask', 'empty')
   yield enforced('signal dispositions', 'default')
-  if (!spec.limits.list.some(({ name }) => name === 'nofile') && !spec.limits.inheritNofile) {
+  if (spec.limits.inheritNofile) {
+    yield enforced('limit nofile', 'inherited')
+  } else if (!spec.limits.list.some(({ name }) => name === 'nofile')) {
     yield enforced('limit nofile', `soft ${CHILD_NOFILE_SOFT}, or the hard limit if that is lower`)
   }
   for (const { name, soft, hard } of spec.limits.list) {

@@ -68,17 +68,23 @@ class SpawnCall {
     this.#spec = spec
     this.#signals = signals
     this.#redact = createRedactor(spec.secrets)
-    this.#held = new HeldMap(this.#makeStreamPipes())
+    try {
+      this.#held = new HeldMap(this.#makeStreamPipes())
+    } catch (error) {
+      this.#closePipes()
+      throw error
+    }
   }
 
   async run(): Promise<Child> {
     try {
-      await this.#prepare()
+      // Without files and a leaf the start is queued within the call itself.
+      if (this.#needsFileThreads) await this.#prepare()
       const { state, facts } = await this.#start()
       const containment = await readContainment(this.#spec, this.#cgroupLeaf)
       return this.#hand(state, facts, containment)
     } catch (error) {
-      for (const { host } of this.#streamPipes.values()) host.close()
+      this.#closePipes()
       if (this.#cgroupLeaf !== null) await removeCgroupLeaf(this.#cgroupLeaf)
       throw error
     }
@@ -93,12 +99,25 @@ class SpawnCall {
     })
   }
 
-  // What can block goes to Node's file threads; without it the start is queued within the call itself.
+  // Of a start that failed: the host's ends too, and endpoints that it did not get to, which it has used up all the same.
+  #closePipes(): void {
+    for (const entry of this.#spec.fds) if (entry.kind === 'endpoint') entry.endpoint.close()
+    for (const { child, host } of this.#streamPipes.values()) {
+      child.close()
+      host.close()
+    }
+  }
+
+  get #needsFileThreads(): boolean {
+    return this.#spec.cgroupParent !== null || this.#spec.fds.some(({ kind }) => kind === 'file')
+  }
+
+  // What can block goes to Node's file threads.
   async #prepare(): Promise<void> {
-    const needsFiles = this.#spec.fds.some(({ kind }) => kind === 'file')
+    const { fds, cgroupParent } = this.#spec
     try {
-      if (needsFiles) this.#files = await openFiles(this.#spec.fds)
-      if (this.#spec.cgroupParent !== null) this.#cgroupLeaf = await makeCgroupLeaf(this.#spec.cgroupParent)
+      this.#files = await openFiles(fds, this.#redact)
+      if (cgroupParent !== null) this.#cgroupLeaf = await makeCgroupLeaf(cgroupParent, this.#redact)
       for (const signal of this.#signals) if (signal.aborted) throw abortedStart(signal)
     } catch (error) {
       await this.#held.discard(this.#files)

@@ -10,7 +10,7 @@ const ENAMETOOLONG = -36
 const PATH_MAX_BYTES = 4_096
 
 /**
- * Gives the bytes of one string.
+ * Gives the bytes of one string, a copy: the caller may reuse its own as soon as the call has returned.
  *
  * @throws {SpecTypeError} neither string nor bytes
  * @throws {SpecError} a NUL byte, or half a surrogate pair, which has no bytes [B085]
@@ -23,8 +23,9 @@ export function bytesOf(value: unknown, field: string): Uint8Array {
     return bytes
   }
   if (!(value instanceof Uint8Array)) throw wrongType(field, 'must be a string or a Uint8Array')
-  if (value.includes(0)) throw invalid(field, 'contains a NUL byte')
-  return value
+  const bytes = Uint8Array.from(value)
+  if (bytes.includes(0)) throw invalid(field, 'contains a NUL byte')
+  return bytes
 }
 
 /**
