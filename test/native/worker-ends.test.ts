@@ -74,18 +74,26 @@ test('a worker that ends in the middle of a start leaves no child of it [N-17, M
   expect(said).toEqual({ children: 0, moreFds: 0 })
 })
 
-test('a worker that ends while a log is drained closes the log [N-17]', async () => {
-  const [said] = await hostSays<Ended>(
-    endWorker(`
+test('a worker that ends while a log is drained closes the log, whoever still writes to it [N-17]', async () => {
+  const [said] = await hostSays<{ moreFds: number; held: boolean }>(
+    `${workerHost}
+    await once(inWorker("await (await xs.spawn({ program: '/bin/true', env: {} })).wait()"), 'exit');
+    const before = resources().fds;
+    const worker = inWorker(\`
       const fds = { 1: xs.capture({ headBytes: 1024 }) };
-      const args = ['--ready-fd', 'none', 'setsid-and-hold', '1', '400', '--', 'text', 'ended'];
-      const child = await xs.spawn({ program: fixture, args, env: {}, fds, drainMs: 60_000 });
+      const child = await xs.spawn({ program: fixture, args: ['setsid-and-hold', '1', '20000'], env: {}, fds, drainMs: 60_000 });
       child.wait();
-      const seen = () => (child.tryWait() === null ? setTimeout(seen, 5) : tell({ children: 0 }));
+      const seen = () => (child.tryWait() === null ? setImmediate(seen) : tell(child.log(1).snapshot().text()));
       seen();
-    `),
+    \`);
+    const holder = Number(/^held ([0-9]+)/.exec(await told(worker))[1]);
+    await worker.terminate();
+    await until('closed', () => resources().fds <= before).catch(() => {});
+    const held = fs.existsSync('/proc/' + holder);
+    if (held && holder > 1) process.kill(holder, 'SIGKILL');
+    say({ moreFds: Math.max(0, resources().fds - before), held });`,
   )
-  expect(said).toEqual({ children: 0, moreFds: 0 })
+  expect(said).toEqual({ moreFds: 0, held: true })
 })
 
 test('a worker that ends within a grace does not wait for it [N-17, M-45]', async () => {
