@@ -215,10 +215,12 @@ const words: { readonly [C in ErrorCode]: (details: Details[C]) => string } = {
   ERR_HANDLE_NOT_FOUND: ({ handle }) => `find handle ${quote(handle)}: unknown here`,
 
   ERR_UNSUPPORTED: ({ capability, reason }) => `use ${quote(capability)}: ${reason}`,
-  ERR_UNSUPPORTED_PLATFORM: (host) => `load addon on ${name(host)}: platform not supported`,
+  ERR_UNSUPPORTED_PLATFORM: (host) =>
+    `load addon on ${name(host)}: platform not supported; it takes Linux or macOS, x64 or arm64, Node-API 8`,
   ERR_ADDON_LOAD_FAILED: ({ tried, ...host }) =>
     `load addon on ${name(host)}: ` +
-    (tried.map(({ file, message }) => `${quote(file)} ${oneLine(message)}`).join('; ') || 'no file to try'),
+    (tried.map(({ file, message }) => `${quote(file)} ${oneLine(message)}`).join('; ') || 'no file to try') +
+    '; install the package again on this platform',
 
   ERR_PIPE_TIMEOUT: ({ timeoutMs, bytesWritten, ...pipe }) =>
     `${io(pipe)}: not done after ${timeoutMs} ms${written(bytesWritten)}`,

@@ -130,7 +130,8 @@ export const errorSamples: { [C in ErrorCode]: [error: ErrorOf<C>, Class: { prot
   ERR_UNSUPPORTED_PLATFORM: [
     new CapabilityError('ERR_UNSUPPORTED_PLATFORM', host),
     CapabilityError,
-    'load addon on linux-x64 (musl, Node-API 9): platform not supported',
+    'load addon on linux-x64 (musl, Node-API 9): platform not supported; ' +
+      'it takes Linux or macOS, x64 or arm64, Node-API 8',
   ],
   ERR_ADDON_LOAD_FAILED: [
     new CapabilityError('ERR_ADDON_LOAD_FAILED', {
@@ -141,7 +142,8 @@ export const errorSamples: { [C in ErrorCode]: [error: ErrorOf<C>, Class: { prot
       ],
     }),
     CapabilityError,
-    "load addon on linux-x64 (musl, Node-API 9): '/a.node' cannot open; '/b.node' wrong machine",
+    "load addon on linux-x64 (musl, Node-API 9): '/a.node' cannot open; '/b.node' wrong machine; " +
+      'install the package again on this platform',
   ],
   ERR_PIPE_TIMEOUT: [
     new PipeError('ERR_PIPE_TIMEOUT', { fd: 9, direction: 'childReads', timeoutMs: 20, bytesWritten: 1 }),
