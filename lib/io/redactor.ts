@@ -4,7 +4,7 @@
  * Log bytes have their own filter, in native code. This one serves what TypeScript puts into errors and
  * reports, at the place that puts it there.
  */
-import { inspect } from 'node:util'
+import { inspect, types } from 'node:util'
 import { SECRET_MIN_BYTES } from '../base/limits.js'
 
 /** Stands where a secret stood. The same text as in logs. */
@@ -38,7 +38,7 @@ export function createRedactor(secrets: readonly Uint8Array[]): Redactor {
  * Keys are kept: names of variables and fields are no secrets.
  */
 export function redactValue(redact: Redactor, value: unknown): unknown {
-  if (typeof value === 'string' || value instanceof Uint8Array) return redact(value)
+  if (typeof value === 'string' || types.isUint8Array(value)) return redact(value)
   if (Array.isArray(value)) return value.map((item) => redactValue(redact, item))
   if (typeof value !== 'object' || value === null) return value
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, redactValue(redact, item)]))

@@ -1,4 +1,5 @@
 /** The whole environment of a child: exactly what is given, or the calling thread's at the moment of the call. */
+import { types } from 'node:util'
 import { plainObject } from './plain-object.js'
 import { bytesOf, invalid, withinSingleLimit } from './strings.js'
 
@@ -30,7 +31,7 @@ function readVariable(name: string, value: unknown): Uint8Array {
   const field = `env.${name}`
   if (name === '') throw invalid('env', 'has a variable with an empty name')
   if (name.includes('=')) throw invalid(field, 'a name cannot contain "="')
-  if (typeof value !== 'string' && !(value instanceof Uint8Array)) {
+  if (typeof value !== 'string' && !types.isUint8Array(value)) {
     throw invalid(field, `must be a string or a Uint8Array, not ${value === null ? 'null' : typeof value}`)
   }
   const bytes = Buffer.concat([bytesOf(`${name}=`, field), bytesOf(value, field)])

@@ -1,5 +1,6 @@
 /** The descriptor map: which number in the child gets what. Every number that is not named is closed. */
 import { constants } from 'node:fs'
+import { types } from 'node:util'
 import { connectedAddon } from '../addon/events.js'
 import { SpawnError, systemError } from '../base/errors.js'
 import { Capture } from './capture.js'
@@ -105,7 +106,7 @@ function readObject(target: number, field: string, source: Record<string, unknow
     return { target, kind: 'hostFd', fd: readHostFd(source, field) }
   }
   if (keys === 'bytes') {
-    if (!(source['bytes'] instanceof Uint8Array)) throw wrongType(`${field}.bytes`, 'must be a Uint8Array')
+    if (!types.isUint8Array(source['bytes'])) throw wrongType(`${field}.bytes`, 'must be a Uint8Array')
     return { target, kind: 'bytes', bytes: source['bytes'] }
   }
   if (keys === 'file,mode' || keys === 'mode,file') {

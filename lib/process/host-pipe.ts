@@ -2,6 +2,7 @@
  * The host's end of a protocol pipe. Reads and writes go to the kernel at once and wait only when there is nothing to
  * read or no room; a wait can be cancelled or bounded, and cancelling loses no byte.
  */
+import { types } from 'node:util'
 import type { NativeAddon } from '../addon/addon-types.js'
 import { INTEREST } from '../addon/addon-types.js'
 import { connectedAddon, holdLoop, offPipe, onPipe } from '../addon/events.js'
@@ -216,7 +217,7 @@ export class HostWriter extends HostPipe {
    * @throws {AbortError} ERR_ABORTED with `bytesWritten`: those the child will read
    */
   async write(bytes: Uint8Array, bounds: Bounds = {}): Promise<void> {
-    if (!(bytes instanceof Uint8Array)) throw new TypeError('bytes must be a Uint8Array')
+    if (!types.isUint8Array(bytes)) throw new TypeError('bytes must be a Uint8Array')
     void this.fd
     if (this.#writing) throw new PipeError('ERR_PIPE_BUSY', { ...this.facts(), operation: 'write' })
     this.#writing = true

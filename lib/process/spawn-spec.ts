@@ -1,4 +1,5 @@
 /** What a child is born as: plain data, checked and frozen before anything happens. */
+import { types } from 'node:util'
 import { connectedAddon } from '../addon/events.js'
 import { isAbortSignal } from '../base/deadline.js'
 import { SpecError, systemError } from '../base/errors.js'
@@ -233,7 +234,7 @@ function readSecrets(secrets: unknown): Uint8Array[] {
   if (secrets.length > SECRETS_MAX) throw invalid('secrets', `holds more than ${SECRETS_MAX}`)
   return Array.from(secrets, (secret: unknown, index) => {
     const field = `secrets[${index}]`
-    if (typeof secret !== 'string' && !(secret instanceof Uint8Array)) throw wrongType(field, 'must be a string or a Uint8Array')
+    if (typeof secret !== 'string' && !types.isUint8Array(secret)) throw wrongType(field, 'must be a string or a Uint8Array')
     const bytes = Buffer.from(secret as string)
     if (bytes.length >= SECRET_MIN_BYTES && bytes.length <= SECRET_MAX_BYTES) return bytes
     throw invalid(field, `must have ${SECRET_MIN_BYTES} to ${SECRET_MAX_BYTES} bytes`)

@@ -1,4 +1,5 @@
 /** Strings on their way to the kernel: bytes, without NUL, within its limits. Checked before anything happens. */
+import { types } from 'node:util'
 import { SpecError, SpecTypeError, systemError } from '../base/errors.js'
 import { SINGLE_STRING_MAX_BYTES } from '../base/limits.js'
 
@@ -22,7 +23,7 @@ export function bytesOf(value: unknown, field: string): Uint8Array {
     if (value.includes('\0')) throw invalid(field, 'contains a NUL byte')
     return bytes
   }
-  if (!(value instanceof Uint8Array)) throw wrongType(field, 'must be a string or a Uint8Array')
+  if (!types.isUint8Array(value)) throw wrongType(field, 'must be a string or a Uint8Array')
   const bytes = Uint8Array.from(value)
   if (bytes.includes(0)) throw invalid(field, 'contains a NUL byte')
   return bytes
