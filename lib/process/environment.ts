@@ -28,7 +28,8 @@ export function readEnvironment(env: unknown): Environment {
 }
 
 function readVariable(name: string, value: unknown): Uint8Array {
-  const field = `env.${name}`
+  // What follows a "=" was meant as the value: no error shows it.
+  const field = `env.${name.split('=', 1)[0]}`
   if (name === '') throw invalid('env', 'has a variable with an empty name')
   if (name.includes('=')) throw invalid(field, 'a name cannot contain "="')
   if (typeof value !== 'string' && !types.isUint8Array(value)) {

@@ -75,9 +75,9 @@ async function interpreterHint(path: string): Promise<string | undefined> {
   try {
     const { buffer, bytesRead } = await file.read(Buffer.alloc(256), 0, 256, 0)
     const line = /^#![ \t]*([^ \t\n]+)/.exec(buffer.toString('latin1', 0, bytesRead))
-    return line === null
-      ? 'the file is there, its program loader is not'
-      : `the file is there, its interpreter ${line[1]} is not`
+    if (line === null) return 'the file is there, its program loader is not'
+    // Matched as bytes, told as text: a secret is found only in what it was written as.
+    return `the file is there, its interpreter ${Buffer.from(line[1] as string, 'latin1')} is not`
   } catch {
     return undefined
   } finally {
