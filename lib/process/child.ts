@@ -110,7 +110,8 @@ export class Child implements AsyncDisposable {
   }
 
   /**
-   * Sends SIGINT to the group. False when nobody is left in it.
+   * Sends SIGINT to the group. False when nobody is left in it; before Linux 6.9, or with a guard, that shows only once the
+   * group is settled.
    *
    * @throws {CapabilityError} ERR_UNSUPPORTED: the child has no group of its own, and the host's would be hit
    */

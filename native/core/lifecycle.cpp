@@ -187,7 +187,11 @@ int Lifecycle::signal_leader(int signal) {
   return process_->signal_leader(signal);
 }
 
-int Lifecycle::signal_group(int signal) { return process_->signal_group(signal); }
+int Lifecycle::signal_group(int signal) {
+  // A zombie takes every signal: only with the leader reaped does the kernel tell whether anybody is left [B057].
+  if (process_->group_outlives_leader() && process_->peek()) reap();
+  return process_->signal_group(signal);
+}
 
 void Lifecycle::drop() {
   {
