@@ -43,14 +43,15 @@ void Drain::cancel() { close(); }
 void Drain::on_ready(uint32_t) {
   // An event of this batch can still name a drain that was cancelled earlier in the batch.
   for (int turn = 0; turn < kReadsPerTurn && fd_.valid(); turn++) {
-    ssize_t size = read(fd_.get(), reactor_->scratch(), Reactor::kScratchBytes);
+    uint8_t* chunk = reactor_->scratch(filter_.headroom());
+    ssize_t size = read(fd_.get(), chunk, Reactor::kScratchBytes);
     if (size < 0 && errno == EINTR) continue;
     if (size < 0 && errno == EAGAIN) return;
     {
       Lock lock(mutex_);
       if (size > 0) {
         total_ += static_cast<uint64_t>(size);
-        filter_.feed(reactor_->scratch(), static_cast<size_t>(size), *this);
+        filter_.feed(chunk, static_cast<size_t>(size), *this);
         continue;
       }
       filter_.finish(*this);

@@ -84,10 +84,12 @@ class Reactor {
   // Thread: the reactor's.
   void set_timer(Timer* timer, int64_t due) { timers_.set(timer, due); }
   void cancel_timer(Timer* timer) { timers_.cancel(timer); }
-  // Where drains read into: kScratchBytes, with kScratchRoom bytes writable in front.
-  uint8_t* scratch() { return scratch_.data() + kScratchRoom; }
+  // Where drains read into: kScratchBytes, with `room` bytes writable in front. Lost at the next call.
+  uint8_t* scratch(size_t room) {
+    if (scratch_.size() < room + kScratchBytes) scratch_.resize(room + kScratchBytes);
+    return scratch_.data() + room;
+  }
   static constexpr size_t kScratchBytes = 256 * 1024;
-  static constexpr size_t kScratchRoom = 8 * 1024;
 
  private:
   Reactor() = default;

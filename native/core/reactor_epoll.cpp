@@ -113,7 +113,6 @@ void Reactor::run_tasks() {
 void Reactor::thread_main(void* self) { static_cast<Reactor*>(self)->loop(); }
 
 void Reactor::loop() {
-  scratch_.resize(kScratchRoom + kScratchBytes);
   epoll_event events[kBatch];
   for (;;) {
     int64_t due = timers_.next_due();
