@@ -58,13 +58,16 @@ SysError Lifecycle::begin(Reactor* reactor, std::vector<CapturePipe> captures, R
     sink_->adopt(id_, this);
     sink_->emit(started);
   }
+  timeout_at_ = deadline_in(options_.timeout_ms);
+  bool asked;
   {
-    // Until here the reactor, which may see the exit at once, says nothing: the start is told first.
+    // Until here the reactor, which may see the exit at once, says nothing: the start is told first. What was asked
+    // for since then has met a reactor that did nothing.
     Lock lock(mutex_);
     begun_ = true;
+    asked = waiting_ > 0 || settle_wanted_ || ladder_requested_;
   }
-  if (options_.timeout_ms >= 0) timeout_at_ = deadline_in(options_.timeout_ms);
-  if (options_.timeout_ms >= 0 || process_->pidfd() < 0) schedule();
+  if (asked || options_.timeout_ms >= 0 || process_->pidfd() < 0) schedule();
   return {};
 }
 
@@ -113,12 +116,14 @@ void Lifecycle::abandon() {
   release_on_reactor();
 }
 
-// An event of the reactor's current batch may still name this object or one of its drains.
+// An event of the reactor's current batch may still name this object or one of its drains. Whoever lets go last, on
+// whatever thread, finds the drains closed: after an abandoned start the reactor would still be reading them.
 void Lifecycle::release_on_reactor() {
   class Release final : public Task {
    public:
     explicit Release(Lifecycle* lifecycle) : lifecycle_(lifecycle) {}
     void run() override {
+      for (auto& drain : lifecycle_->drains_) drain->cancel();
       lifecycle_->release();
       delete this;
     }

@@ -295,3 +295,22 @@ TEST("a child can join a group whose leader exits meanwhile, because its number 
     CHECK_EQ(joining.settled().fields[kSignal], SIGKILL);
   }
 }
+
+TEST("an end that is asked for while the start is being told is not lost [N-14, P-5]") {
+  for (const TestHooks& hooks_wanted : group_paths()) {
+    HooksInForce hooks(hooks_wanted);
+    Ref<Listener> listener(new Listener);
+    listener->when_started = [](Lifecycle& life) {
+      life.end(EndedBy::kTerminate, term(100));
+      { ReactorHeld passed; }
+    };
+    Ref<Start> start(new Start(1, listener.get(), fixture_request({"pause"}), {}, {}, {}));
+    CHECK(!start->submit());
+    CHECK(until([&] { return listener->heard(EventType::kSettled); }));
+    start = {};
+    CHECK(until([&] {
+      listener->forget_child();
+      return listener->holders() == 0;
+    }));
+  }
+}

@@ -285,8 +285,11 @@ bool gone(pid_t pid) {
 bool group_gone(pid_t pgid) { return gone(pgid) && count_group_members(pgid, 0) == 0; }
 
 void Listener::emit(const Event& event) {
-  Lock lock(mutex_);
-  events_.push_back(event);
+  {
+    Lock lock(mutex_);
+    events_.push_back(event);
+  }
+  if (event.type == EventType::kStarted && when_started) when_started(*child());
 }
 
 void Listener::adopt(uint32_t, Lifecycle* child) {

@@ -123,6 +123,8 @@ class Listener final : public Counted<Listener>, public EventSink {
   Ref<Lifecycle> child();
   void forget_child();
   int holders() const { return holders_.load(); }
+  // Called on the spawner thread while it tells the start.
+  std::function<void(Lifecycle&)> when_started;
 
  private:
   friend class Counted<Listener>;
