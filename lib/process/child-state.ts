@@ -10,7 +10,7 @@ import { atHostExit } from '../addon/host-exit.js'
 import type { Bounds } from '../base/deadline.js'
 import { bounded } from '../base/deadline.js'
 import { AbortError, errnoName, LifecycleError } from '../base/errors.js'
-import { DISPOSE_MS } from '../base/limits.js'
+import { DISPOSE_MS, KILL_DEADLINE_MS } from '../base/limits.js'
 import type { Exit, ExitStatus } from './exit.js'
 import { exitStatus, readExit } from './exit.js'
 import type { LogSnapshot } from './log.js'
@@ -59,7 +59,9 @@ export class ChildState {
     if (this.spec.owner === 'handle') this.#leaveExit = atHostExit()
     const { signal, firstSignal, graceMs } = this.spec.lifetime
     if (signal === undefined) return
-    const onAbort = () => this.#native.end(this.number, cause('abort'), firstSignal, graceMs, 0)
+    const onAbort = () => {
+      this.#native.end(this.number, cause('abort'), firstSignal, graceMs, KILL_DEADLINE_MS)
+    }
     signal.addEventListener('abort', onAbort, { once: true })
     this.#stopWatchingLifetime = () => signal.removeEventListener('abort', onAbort)
     if (signal.aborted) onAbort()
@@ -134,10 +136,13 @@ export class ChildState {
     return this.#exit === null ? this.#native.kill(this.number, cause('kill')) : ESRCH
   }
 
-  /** Ends an owned child, within DISPOSE_MS; lets a detached one go. */
+  /** Ends an owned child, within DISPOSE_MS; lets a detached one go: it is reaped when it ends, and can still be waited for. */
   async dispose(holder: object): Promise<void> {
     if (this.#exit !== null) return
-    if (this.spec.owner === 'detached') return this.drop()
+    if (this.spec.owner === 'detached') {
+      this.#native.dispose(this.number)
+      return this.unref()
+    }
     const deadline = () => new LifecycleError('ERR_TERMINATION_DEADLINE', { killDeadlineMs: DISPOSE_MS })
     await this.#untilSettled(holder, { timeoutMs: DISPOSE_MS }, deadline, {
       begin: () => this.#native.dispose(this.number),
