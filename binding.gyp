@@ -2,12 +2,16 @@
   # What contributors and source installs build: the addon, the native test binary and the test fixtures. Release
   # binaries come from the same file through scripts/prebuild-linux.sh.
   'variables': {
+    # 1: the addon alone, as scripts/prebuild-linux.sh asks for it.
+    'release%': 0,
     'core_sources': [
       "<!@(node scripts/native-sources.mjs core)"
     ]
   },
   'target_defaults': {
-    'cflags': ['-fvisibility=hidden', '-ffunction-sections', '-fdata-sections', '-Wall', '-Wextra'],
+    # Not -O3, as Node's common.gypi has it: it nearly doubles the addon.
+    'cflags!': ['-O3'],
+    'cflags': ['-O2', '-fvisibility=hidden', '-ffunction-sections', '-fdata-sections', '-Wall', '-Wextra'],
     # Node's common.gypi brings its own -std. A '!' list also removes what the same scope adds, so nothing that
     # cflags_cc adds may stand here.
     'cflags_cc!': ['-std=gnu++17', '-std=gnu++20'],
@@ -64,36 +68,42 @@
           'libraries': ['-lc', '-lgcc']
         }]
       ]
-    },
-    {
-      'target_name': 'native_test',
-      'type': 'executable',
-      'sources': ["<!@(node scripts/native-sources.mjs test)"],
-      'include_dirs': ['native/core'],
-      'dependencies': ['core', 'child_side'],
-      'libraries': ['-lpthread']
-    },
-    {
-      'target_name': 'fixture_child',
-      'type': 'executable',
-      'cflags_c': ['-std=c11', '-D_GNU_SOURCE'],
-      'sources': ["<!@(node scripts/native-sources.mjs fixture-child)"]
-    },
-    {
-      # Not called .node: node-gyp-build takes the first such file beside the addon.
-      'target_name': 'fixture_reaper',
-      # A late condition, as node-gyp's own that names it .node: of two the last one counts.
-      'target_conditions': [['_type=="loadable_module"', {'product_extension': 'addon'}]],
-      'cflags_c': ['-std=c11', '-D_GNU_SOURCE'],
-      'sources': ['fixtures/reaper.c'],
-      'defines': ['NAPI_VERSION=8']
     }
   ],
   'conditions': [
     ['OS=="linux"', {
       'target_defaults': {
         'cflags_cc': ['-include', '<(module_root_dir)/native/runtime/glibc_floor.h']
-      },
+      }
+    }],
+    ['release==0', {
+      'targets': [
+        {
+          'target_name': 'native_test',
+          'type': 'executable',
+          'sources': ["<!@(node scripts/native-sources.mjs test)"],
+          'include_dirs': ['native/core'],
+          'dependencies': ['core', 'child_side'],
+          'libraries': ['-lpthread']
+        },
+        {
+          'target_name': 'fixture_child',
+          'type': 'executable',
+          'cflags_c': ['-std=c11', '-D_GNU_SOURCE'],
+          'sources': ["<!@(node scripts/native-sources.mjs fixture-child)"]
+        },
+        {
+          # Not called .node: node-gyp-build takes the first such file beside the addon.
+          'target_name': 'fixture_reaper',
+          # A late condition, as node-gyp's own that names it .node: of two the last one counts.
+          'target_conditions': [['_type=="loadable_module"', {'product_extension': 'addon'}]],
+          'cflags_c': ['-std=c11', '-D_GNU_SOURCE'],
+          'sources': ['fixtures/reaper.c'],
+          'defines': ['NAPI_VERSION=8']
+        }
+      ]
+    }],
+    ['release==0 and OS=="linux"', {
       'targets': [
         {
           'target_name': 'fixture_denysys',
