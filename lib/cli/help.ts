@@ -1,0 +1,47 @@
+/** What --help prints. docs/command-line.md tells the same at length. */
+
+export const HELP = `exactspawn: a child process born exactly as declared, bounded and accounted for
+
+usage:
+  exactspawn run [options] -- program args...   run a program exactly as declared
+  exactspawn doctor [--json]                    what this machine offers, and what degrades
+  exactspawn audit [--json]                     the same child by node:child_process and by exactspawn
+
+  exactspawn run --help                         the options of run
+  exactspawn --version
+`
+
+export const RUN_HELP = `usage: exactspawn run [options] -- program args...
+
+environment (one of these is required; nothing is inherited by itself)
+  --env NAME=VALUE        a variable; any number of times
+  --env-inherit           all of this process's, below those given by --env
+  --env-empty             none but those given by --env
+
+what the program is born with
+  --cwd PATH              working directory
+  --umask MASK            octal, or inherit (the default)
+  --fd N=SOURCE           null | closed | file:PATH:read|write|append | inherit:M | same:M
+                          0, 1 and 2 are this process's own unless named; any other number is closed
+  --group HOW             new (the default) | session | inherit (the default when a terminal is typed into)
+  --limit NAME=VALUE      or SOFT:HARD, by the names of setrlimit: nofile, core, as, cpu, ...; infinity
+  --uid N --gid N         user and group, as numbers
+  --groups N,N            supplementary groups, or none
+  --no-new-privs          no program below it gains privileges
+
+how it ends
+  --timeout TIME          500ms, 2s, 5m, 1h: then the signal, the grace, and SIGKILL to the whole group
+  --grace TIME            between the signal and SIGKILL (2s)
+  --signal NAME           the first signal (TERM)
+  --leftovers FATE        kill (the default) | keep what is left of its group
+  --guard                 the group ends with this process, even when that is killed
+
+what is told
+  --receipt               what it was born with, then how it ended: two lines of JSON on standard error
+  --json                  one document on standard output at the end: receipt, exit, outputs
+  --head-bytes N          with --json: how much of the beginning of each output is kept (65536)
+  --tail-bytes N          with --json: how much of its end (65536)
+
+exit code: the program's; 128 + n for signal n; 124 timeout; 125 exactspawn failed;
+           126 found but not executable; 127 not found
+`
