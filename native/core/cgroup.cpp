@@ -10,15 +10,16 @@
 namespace exactspawn {
 namespace {
 
-// cgroup files are short; a list of members is read in pieces and the rest comes with the next round.
-constexpr size_t kBufferBytes = 4096;
-
-ssize_t read_file(int leaf_fd, const char* name, char* buffer) {
+// Empty where the file cannot be read.
+std::string read_file(int leaf_fd, const char* name) {
   UniqueFd file(openat(leaf_fd, name, O_RDONLY | O_CLOEXEC));
-  if (!file.valid()) return -1;
-  ssize_t size = read(file.get(), buffer, kBufferBytes - 1);
-  if (size >= 0) buffer[size] = 0;
-  return size;
+  std::string text;
+  char buffer[4096];
+  ssize_t size;
+  while (file.valid() && (size = read(file.get(), buffer, sizeof buffer)) > 0) {
+    text.append(buffer, static_cast<size_t>(size));
+  }
+  return text;
 }
 
 int write_file(int leaf_fd, const char* name, const char* text) {
@@ -28,21 +29,15 @@ int write_file(int leaf_fd, const char* name, const char* text) {
 }
 
 // Frozen members neither fork nor exit, so a number on the list still names the member when the signal is sent.
-int kill_members(int leaf_fd) {
+void kill_members(int leaf_fd) {
   write_file(leaf_fd, "cgroup.freeze", "1");
-  char buffer[kBufferBytes];
-  if (read_file(leaf_fd, "cgroup.procs", buffer) < 0) return errno;
-  for (char* at = buffer; *at != 0;) {
-    char* end;
-    long pid = strtol(at, &end, 10);
-    if (end == at) break;
-    // A number cut by the buffer's end is not a pid; the next round lists it whole.
-    if (*end == 0) break;
+  std::string members = read_file(leaf_fd, "cgroup.procs");
+  char* rest;
+  for (const char* at = members.c_str(); *at != 0; at = *rest == 0 ? rest : rest + 1) {
+    long pid = strtol(at, &rest, 10);
     if (pid > 0) kill(static_cast<pid_t>(pid), SIGKILL);
-    at = end + 1;
   }
   write_file(leaf_fd, "cgroup.freeze", "0");
-  return 0;
 }
 
 }  // namespace
@@ -63,19 +58,18 @@ SysError open_cgroup_procs(int leaf_fd, UniqueFd* out) {
 
 int kill_cgroup(int leaf_fd) {
   int failed = write_file(leaf_fd, "cgroup.kill", "1");
-  return failed == ENOENT ? kill_members(leaf_fd) : failed;
+  if (failed != ENOENT) return failed;
+  kill_members(leaf_fd);
+  return 0;
 }
 
 bool cgroup_populated(int leaf_fd) {
-  char buffer[kBufferBytes];
-  if (read_file(leaf_fd, "cgroup.events", buffer) < 0) return false;
-  return strstr(buffer, "populated 1") != nullptr;
+  return read_file(leaf_fd, "cgroup.events").find("populated 1") != std::string::npos;
 }
 
 int64_t cgroup_peak_bytes(int leaf_fd) {
-  char buffer[kBufferBytes];
-  if (read_file(leaf_fd, "memory.peak", buffer) <= 0) return -1;
-  return strtoll(buffer, nullptr, 10);
+  std::string peak = read_file(leaf_fd, "memory.peak");
+  return peak.empty() ? -1 : strtoll(peak.c_str(), nullptr, 10);
 }
 
 int remove_cgroup_leaf(const std::string& path) { return rmdir(path.c_str()) == 0 ? 0 : errno; }

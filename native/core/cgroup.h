@@ -11,9 +11,9 @@ namespace exactspawn {
 SysError open_cgroup_leaf(const std::string& path, UniqueFd* out);
 SysError open_cgroup_procs(int leaf_fd, UniqueFd* out);
 
-// Kills every member at once by cgroup.kill (Linux 5.14), or one by one until none is left to list. A leaf that was
-// killed is never used again: CLONE_INTO_CGROUP children would die at birth [docs/native.md T13].
-// Blocks: no, but the one-by-one way reads a file. Returns an errno or 0.
+// Kills every member at once by cgroup.kill (Linux 5.14), or those that are listed one by one: then it is called again
+// until the leaf is empty. A leaf that was killed is never used again: CLONE_INTO_CGROUP children would die at birth
+// [docs/native.md T13]. Blocks: no, but the one-by-one way reads a file. Returns an errno or 0.
 int kill_cgroup(int leaf_fd);
 
 // Whether a live process is in the leaf or below: cgroup.events. Zombies do not count. Errors read as empty.

@@ -238,11 +238,12 @@ bool Lifecycle::settle_cgroup() {
   if (cgroup_settled_ || options_.cgroup_leaf.empty()) return true;
   if (!keeps_leftovers()) {
     if (!cgroup_killed_) {
-      kill_cgroup_members();
       cgroup_killed_ = true;
       group_deadline_ = deadline_in(kGroupDeadlineMs);
       poll_ms_ = 1;
     }
+    // Each time: killed one by one, a member that was just being forked may have been missed.
+    kill_cgroup_members();
     if (cgroup_populated(cgroup_.get()) && now_ms() < group_deadline_) {
       poll_ms_ = std::min(poll_ms_ * 2, kPollMaxMs);
       wake_in(poll_ms_);
