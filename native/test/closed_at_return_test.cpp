@@ -45,12 +45,13 @@ TEST("the end of a foreign pipe shows at once after each of 300 starts [N-4]") {
 }
 
 // The control: it shows that the test can see the window. The kernel wakes the caller of a vfork-like clone before it
-// closes what is close-on-exec [docs/native.md P1].
+// closes what is close-on-exec [docs/native.md T1].
 TEST("close-on-exec alone leaves a window in which the end of a pipe is not seen [N-4]") {
   std::vector<UniqueFd> crowd;
   for (int i = 0; i < 2000; i++) crowd.emplace_back(open("/dev/null", O_RDONLY | O_CLOEXEC));
   std::string program = program_beside("fixture_child");
-  char* argv[] = {program.data(), const_cast<char*>("pause"), nullptr};
+  char* argv[] = {program.data(), const_cast<char*>("--ready-fd"), const_cast<char*>("none"),
+                  const_cast<char*>("pause"), nullptr};
   int late = 0;
   for (int round = 0; round < 100; round++) {
     Pipe pipe;

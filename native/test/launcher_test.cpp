@@ -217,7 +217,7 @@ void on_storm(int) {
 
 }  // namespace
 
-// A handler that ran in a child would write to the host's memory: the two share it until exec [docs/native.md P4].
+// A handler that ran in a child would write to the host's memory: the two share it until exec [docs/native.md T4].
 HOST("signal-storm") {
   host_pid = getpid();
   for (int signal : {SIGUSR1, SIGPROF, SIGWINCH}) {
