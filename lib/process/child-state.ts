@@ -46,6 +46,7 @@ export class ChildState {
   #leaveExit: () => void = () => {}
   #stopWatchingLifetime: () => void = () => {}
   #killDeadlineMs = 0
+  #disposed = false
 
   constructor(number: number, spec: CheckedSpec) {
     this.number = number
@@ -145,7 +146,10 @@ export class ChildState {
     }
     const deadline = () => new LifecycleError('ERR_TERMINATION_DEADLINE', { killDeadlineMs: DISPOSE_MS })
     await this.#untilSettled(holder, { timeoutMs: DISPOSE_MS }, deadline, {
-      begin: () => this.#native.dispose(this.number),
+      begin: () => {
+        this.#disposed = true
+        this.#native.dispose(this.number)
+      },
       giveUp: () => {},
       ladder: false,
     })
@@ -238,7 +242,8 @@ export class ChildState {
     const reason: unknown = this.spec.lifetime.signal?.reason
     if (exit.endedBy === 'abort') return new AbortError('ERR_ABORTED', { exit }, { cause: reason })
     const streams = this.#logFds.filter((fd) => exit.logs[fd]?.complete === false)
-    if (streams.length === 0 || exit.endedBy === 'drop') return null
+    // A dispose cuts the logs off: nobody held them.
+    if (streams.length === 0 || this.#disposed) return null
     return new LifecycleError('ERR_LOG_DRAIN_DEADLINE', { streams, deadlineMs: this.spec.drainMs, exit })
   }
 

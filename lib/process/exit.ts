@@ -39,7 +39,7 @@ export interface Exit extends ExitStatus {
   readonly endedBy: EndedBy
   /** The grace period was over and SIGKILL was sent. */
   readonly escalated: boolean
-  /** Members of its group that outlived it: killed since, or alive under `leftovers: "keep"`. */
+  /** Members of its group that were left when it was settled: killed then, or alive under `leftovers: "keep"`. */
   readonly groupLeft: number
   /** Null when the status is lost. */
   readonly usage: Usage | null
