@@ -97,7 +97,7 @@ test('the exit is known at once while a held stream keeps the wait [M-30, P-8]',
   await failing
 })
 
-test('a wait with a bound of its own ends before the drains do, and a later one has the whole story [P-5]', async () => {
+test('a wait with a bound of its own ends before the drains do, and a later one knows it all [P-5]', async () => {
   const child = await start([...hold(1), 'exit', '2'], { drainMs: 300 })
   await expect(child.wait({ timeoutMs: 50 })).rejects.toMatchObject({ code: 'ERR_WAIT_TIMEOUT' })
   expect((await failureOf(child)).exit).toMatchObject({ code: 2 })

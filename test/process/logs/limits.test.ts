@@ -80,7 +80,7 @@ test.each([
   [60, 40, 100_000],
   [65_536, 65_536, 131_072],
   [65_536, 65_536, 131_073],
-])('head %i and tail %i keep exactly the ends of %i bytes, and truncated is true for one byte more [M-20, X-10]', async (
+])('head %i and tail %i keep exactly the ends of %i bytes, and one byte more is truncated [M-20, X-10]', async (
   headBytes,
   tailBytes,
   written,
@@ -134,7 +134,7 @@ test('any number can be captured, and one capture may serve several numbers and 
   const limits = capture({ headBytes: 4 })
   for (const word of ['left', 'rest']) {
     const logs = await logsOf(['text', `${word}!`, '7', '--', 'text', `${word}?`, '30'], { 7: limits, 30: limits })
-    expect([logs[7]?.text(), logs[30]?.text()]).toEqual([`${word}\n[1 bytes omitted]\n`, `${word}\n[1 bytes omitted]\n`])
+    for (const fd of [7, 30]) expect(logs[fd]?.text()).toBe(`${word}\n[1 bytes omitted]\n`)
   }
 })
 

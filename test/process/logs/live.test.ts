@@ -147,7 +147,7 @@ test('a final log withholds nothing and is complete [M-24]', async () => {
   expect(await finish(log)).toBe('all of it, to the tok')
 })
 
-test('a log empties while the JS thread is blocked: the child ends although nothing runs here [M-17, P-4]', async () => {
+test('a log empties while the JS thread is blocked, and the child ends meanwhile [M-17, P-4]', async () => {
   const size = 64 * MiB
   const release = pipe('childReads')
   const writes = ['pattern', String(size), '1', '--', 'pattern', String(size), '2', '--', 'exit', '5']

@@ -26,7 +26,7 @@ test.each([
   [Array.from({ length: 65 }, (_, index) => `secret-${index}`), 'secrets'],
   ['not a list', 'secrets'],
   [[1234], 'secrets[0]'],
-])('a secret that cannot be kept is refused, and the refusal does not say it: case %# [P-9]', async (secrets, field) => {
+])('a secret that cannot be kept is refused, and not said: case %# [P-9]', async (secrets, field) => {
   const start = spawn({ program: fixtureChild(), env: {}, secrets: secrets as never })
   const error = (await start.catch((thrown: unknown) => thrown)) as Error
   expect(error).toMatchObject({ code: 'ERR_INVALID_SPEC', field })
@@ -108,7 +108,8 @@ test('of secrets that overlap, contain or follow each other nothing is left [B10
 })
 
 test('a secret of four bytes and one of 4 KiB are found, split in the middle [P-9]', async () => {
-  const long = Array.from({ length: 4 * KiB }, (_, index) => 'abcdefghijklmnopqrstuvwxyz'[(index * index) % 26]).join('')
+  const letters = 'abcdefghijklmnopqrstuvwxyz'
+  const long = Array.from({ length: 4 * KiB }, (_, index) => letters[(index * index) % 26]).join('')
   const secrets = ['s3cr', long]
   const split = (secret: string) => ['text', `<${secret.slice(0, -2)}`, '--', 'text', `${secret.slice(-2)}>`, '--']
   expect(await textOf([...split('s3cr'), ...split(long), 'exit'], { secrets })).toBe('<[redacted]><[redacted]>')
