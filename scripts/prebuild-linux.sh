@@ -35,15 +35,21 @@ for_arm64() {
     PREBUILD_STRIP_BIN=aarch64-linux-gnu-strip "$@"
 }
 
+# folder of linux and asm-generic, folder of asm, command…
 for_musl() {
-  CXX=$work/scripts/musl-cxx.sh LINK=$work/scripts/musl-cxx.sh "$@"
+  mkdir -p "$work/kernel"
+  ln -sfn "$1/linux" "$work/kernel/linux"
+  ln -sfn "$1/asm-generic" "$work/kernel/asm-generic"
+  ln -sfn "$2/asm" "$work/kernel/asm"
+  shift 2
+  MUSL_KERNEL=$work/kernel CXX=$work/scripts/musl-cxx.sh LINK=$work/scripts/musl-cxx.sh "$@"
 }
 
 fetch_musl_arm64() {
   mkdir -p "$work/apt/partial" "$work/musl-arm64"
-  options="-oAPT::Architecture=arm64 -oAPT::Architectures=arm64 -oDir::State::Lists=$work/apt"
+  options="-oAPT::Architecture=arm64 -oAPT::Architectures=arm64 -oAPT::Sandbox::User=root -oDir::State::Lists=$work/apt"
   apt-get $options update -qq
-  (cd "$work/apt" && apt-get $options download -qq musl musl-dev 2>/dev/null)
+  (cd "$work/apt" && apt-get $options download -qq musl musl-dev)
   for package in "$work"/apt/*.deb; do dpkg -x "$package" "$work/musl-arm64"; done
 }
 
@@ -52,10 +58,11 @@ for name in "$@"; do
   case $name in
     x64-glibc) build "$name" x64 glibc ;;
     arm64-glibc) for_arm64 build "$name" arm64 glibc ;;
-    x64-musl) for_musl build "$name" x64 musl ;;
+    x64-musl) for_musl /usr/include /usr/include/x86_64-linux-gnu build "$name" x64 musl ;;
     arm64-musl)
       fetch_musl_arm64
-      MUSL_ARCH=arm64 MUSL_ROOT=$work/musl-arm64 for_musl for_arm64 build "$name" arm64 musl
+      headers=/usr/aarch64-linux-gnu/include
+      MUSL_ARCH=arm64 MUSL_ROOT=$work/musl-arm64 for_musl $headers $headers for_arm64 build "$name" arm64 musl
       ;;
     *)
       echo "prebuild-linux: no build is called $name" >&2

@@ -2,10 +2,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #if defined(__linux__)
 #include <sys/syscall.h>
+// musl before 1.2.4 has no statx, and later ones have it where glibc has: the kernel's header beside that is a clash.
+#if !defined(STATX_BASIC_STATS)
+#include <linux/stat.h>
+#endif
 #endif
 
 namespace exactspawn {
