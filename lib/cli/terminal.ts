@@ -54,7 +54,7 @@ export type Paint = (style: Style, text: string) => string
 /** Gives what colours text for standard output: on a terminal, unless NO_COLOR says otherwise (no-color.org). */
 export function painter(): Paint {
   const plain = !isatty(1) || (process.env['NO_COLOR'] ?? '') !== '' || process.env['TERM'] === 'dumb'
-  return plain ? (_, text) => text : (style, text) => styleText(style, text)
+  return plain ? (_, text) => text : (style, text) => styleText(style, text, { validateStream: false })
 }
 
 /** A cell: one line or several, and how it is coloured. */

@@ -70,7 +70,10 @@ test('a terminal that somebody made non-blocking is opened once more for the pro
   expect(await typed.end).toBe(0)
   const { fds } = JSON.parse(typed.screen()) as Audit
   expect(fds.map(({ fd }) => fd)).toEqual([0, 1, 2])
-  for (const { statusflags } of fds) expect(statusflags & constants.O_NONBLOCK).toBe(0)
+  for (const { mode, statusflags } of fds) {
+    expect(mode & constants.S_IFMT).toBe(constants.S_IFCHR)
+    expect(statusflags & constants.O_NONBLOCK).toBe(0)
+  }
 })
 
 test('colours are for terminals, and not for those who do not want them [P-10]', async () => {
