@@ -1,16 +1,12 @@
 /** Opens the files of a descriptor map, on Node's file threads: an open can block for as long as a disk likes. */
-import { close, constants, fchmod, fstat, ftruncate, open } from 'node:fs'
-import { promisify } from 'node:util'
-import { SpawnError } from '../base/errors.js'
+import { constants } from 'node:fs'
+import type { FileHandle } from 'node:fs/promises'
+import { open } from 'node:fs/promises'
+import { connectedAddon } from '../addon/events.js'
+import { SpawnError, systemError } from '../base/errors.js'
 import type { Redactor } from '../io/redactor.js'
 import type { FdEntry, FileMode, FileRequest } from './fd-map.js'
 import { invalid } from './strings.js'
-
-const openFile = promisify(open)
-const statFile = promisify(fstat)
-const changeMode = promisify(fchmod)
-const truncateFile = promisify(ftruncate)
-const closeFile = promisify(close)
 
 const { O_APPEND, O_CREAT, O_EXCL, O_NOCTTY, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants
 // O_NONBLOCK: a FIFO must be refused, not waited for. Native code clears it again, before the child has the file.
@@ -36,45 +32,54 @@ export async function openFiles(entries: readonly FdEntry[], redact: Redactor): 
     }
     return opened
   } catch (error) {
-    await closeFiles(opened)
+    closeFiles(opened)
     throw error
   }
 }
 
-export async function closeFiles(opened: ReadonlyMap<number, number>): Promise<void> {
-  await Promise.all([...opened.values()].map((fd) => closeFile(fd)))
+export function closeFiles(opened: ReadonlyMap<number, number>): void {
+  for (const fd of opened.values()) connectedAddon().closeFd(fd)
 }
 
 async function openOne(target: number, { path, mode }: FileRequest, redact: Redactor): Promise<number> {
   const field = `fds.${target}`
-  let fd: number | undefined
+  let file: FileHandle | undefined
   try {
-    fd = await openOrMake(Buffer.from(path), mode)
-    if ((await statFile(fd)).isFIFO()) throw invalid(field, 'is a FIFO, and opening one can wait for ever; use pipe()')
-    if (mode === 'write') await truncateFile(fd).catch(ignoreNoFile)
-    return fd
+    file = await openOrMake(Buffer.from(path), mode)
+    if ((await file.stat()).isFIFO()) throw invalid(field, 'is a FIFO, and opening one can wait for ever; use pipe()')
+    if (mode === 'write') await file.truncate().catch(ignoreNoFile)
+    return copyOf(file.fd)
   } catch (error) {
-    if (fd !== undefined) await closeFile(fd)
     throw fileError(error, field, redact(path))
+  } finally {
+    await file?.close()
   }
+}
+
+// What Node's fs opens in a worker thread it closes when that thread ends, by number and whoever has that number by
+// then. A copy that native code made is nobody else's.
+function copyOf(fd: number): number {
+  const copy = connectedAddon().copyFd(fd)
+  if (copy < 0) throw systemError(copy, 'fcntl')
+  return copy
 }
 
 // The mode given to an open is cut by the host's umask, which is the whole process's and cannot be set aside for one
 // call. So a file that is new gets its mode once more; one that was there keeps its own [B097].
-async function openOrMake(path: Buffer, mode: FileMode): Promise<number> {
-  if (mode === 'read') return await openFile(path, FLAGS[mode])
-  let fd: number
+async function openOrMake(path: Buffer, mode: FileMode): Promise<FileHandle> {
+  if (mode === 'read') return await open(path, FLAGS[mode])
+  let file: FileHandle
   try {
-    fd = await openFile(path, FLAGS[mode] | O_EXCL, OWNER_ONLY)
+    file = await open(path, FLAGS[mode] | O_EXCL, OWNER_ONLY)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-    return await openFile(path, FLAGS[mode], OWNER_ONLY)
+    return await open(path, FLAGS[mode], OWNER_ONLY)
   }
   try {
-    await changeMode(fd, OWNER_ONLY)
-    return fd
+    await file.chmod(OWNER_ONLY)
+    return file
   } catch (error) {
-    await closeFile(fd)
+    await file.close()
     throw error
   }
 }

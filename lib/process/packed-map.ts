@@ -48,9 +48,9 @@ export class HeldMap {
   }
 
   /** Closes what no start will take. */
-  async discard(openedFiles: ReadonlyMap<number, number>): Promise<void> {
+  discard(openedFiles: ReadonlyMap<number, number>): void {
     this.#closeHeld()
-    await closeFiles(openedFiles)
+    closeFiles(openedFiles)
   }
 
   #hold(entry: PackableEntry): void {

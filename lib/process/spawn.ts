@@ -120,7 +120,7 @@ class SpawnCall {
       if (cgroupParent !== null) this.#cgroupLeaf = await makeCgroupLeaf(cgroupParent, this.#redact)
       for (const signal of this.#signals) if (signal.aborted) throw abortedStart(signal)
     } catch (error) {
-      await this.#held.discard(this.#files)
+      this.#held.discard(this.#files)
       throw error
     }
   }
@@ -167,7 +167,7 @@ class SpawnCall {
     try {
       join = spec.join === undefined ? null : joinNumber(spec.join)
     } catch (error) {
-      void this.#held.discard(this.#files)
+      this.#held.discard(this.#files)
       throw error
     }
     const { timeoutMs, firstSignal, graceMs } = spec.lifetime
