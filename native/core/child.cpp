@@ -19,6 +19,7 @@ namespace exactspawn {
 namespace {
 
 constexpr long kErrIntr = 4, kErrNoEnt = 2, kErrAcces = 13, kErrNotDir = 20, kErrSrch = 3, kErrPerm = 1;
+constexpr long kErrInval = 22;
 constexpr unsigned long kCloneVm = 0x100, kCloneVfork = 0x4000, kCloneParent = 0x8000;
 constexpr long kPrSetPdeathsig = 1, kPrSetNoNewPrivs = 38;
 constexpr int kExitNotStarted = 127;
@@ -64,6 +65,24 @@ void enter_group(ChildPlan* plan) {
     long pgid = plan->group == GroupMode::kJoin ? plan->join_pgid : 0;
     long result = raw_syscall(SYS_setpgid, 0, pgid);
     if (result < 0) fail(plan, Stage::kSetpgid, Syscall::kSetpgid, result);
+  }
+}
+
+// Read back: the kernel silently leaves out processors that the machine or the cpuset does not have,
+// sched_setaffinity(2), and the program would run on other ones than declared. The index is the first that is missing.
+void set_affinity(ChildPlan* plan) {
+  if (plan->affinity_bytes == 0) return;
+  long result = raw_syscall(SYS_sched_setaffinity, 0, arg(plan->affinity_bytes), arg(plan->affinity));
+  if (result < 0) fail(plan, Stage::kAffinity, Syscall::kSchedSetaffinity, result);
+  constexpr long kWordBytes = sizeof(unsigned long), kWordBits = kWordBytes * 8;
+  unsigned long granted[kMaxProcessors / kWordBits];
+  result = raw_syscall(SYS_sched_getaffinity, 0, sizeof granted, arg(granted));
+  if (result < 0) fail(plan, Stage::kAffinity, Syscall::kSchedSetaffinity, result);
+  for (long i = 0; i < static_cast<long>(plan->affinity_bytes) / kWordBytes; i++) {
+    unsigned long missing = plan->affinity[i] & ~((i + 1) * kWordBytes <= result ? granted[i] : 0UL);
+    if (missing == 0) continue;
+    long processor = i * kWordBits + __builtin_ctzl(missing);
+    fail(plan, Stage::kAffinity, Syscall::kSchedSetaffinity, -kErrInval, static_cast<int>(processor));
   }
 }
 
@@ -283,10 +302,7 @@ void wait_for_test(ChildPlan* plan) {
     long result = raw_syscall(SYS_setpriority, PRIO_PROCESS, 0, plan->nice);
     if (result < 0) fail(plan, Stage::kPriority, Syscall::kSetpriority, result);
   }
-  if (plan->affinity_bytes > 0) {
-    long result = raw_syscall(SYS_sched_setaffinity, 0, arg(plan->affinity_bytes), arg(plan->affinity));
-    if (result < 0) fail(plan, Stage::kAffinity, Syscall::kSchedSetaffinity, result);
-  }
+  set_affinity(plan);
   if (plan->umask >= 0) raw_syscall(SYS_umask, plan->umask);
   raise_descriptor_limit(plan);
   close_on_exec_everything(plan);

@@ -11,6 +11,9 @@
 
 namespace exactspawn {
 
+// The most that any kernel is built for, CONFIG_NR_CPUS. lib/process/spawn-spec.ts has the same.
+constexpr int kMaxProcessors = 8192;
+
 struct ChildLimit {
   int resource;
   uint64_t soft;
@@ -62,7 +65,7 @@ struct ChildPlan {
   int set_nice;
   int nice;
   const unsigned long* affinity;
-  size_t affinity_bytes;  // 0 = leave
+  size_t affinity_bytes;  // 0 = leave; at most kMaxProcessors bits
   int umask;              // -1 = inherit
 
   const ChildLimit* limits;
