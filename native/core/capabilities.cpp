@@ -58,10 +58,16 @@ void probe_pidfd(const UniqueFd& pidfd, Capabilities* out) {
   out->pidfd_exit_info = pidfd_exit_status(pidfd.get(), &status) != ENOTTY;
 }
 
-Capabilities probe() {
-  Capabilities result;
+// Says nothing of what the kernel offers, only that it is not to be had just now.
+bool means_exhausted(int errnum) {
+  return errnum == EMFILE || errnum == ENFILE || errnum == EAGAIN || errnum == ENOMEM;
+}
+
+// False when it ran out of something on the way: what is missing then may only seem so.
+bool probe(Capabilities* out) {
+  Capabilities& result = *out;
   ChildStack stack;
-  if (!stack.map()) return result;
+  if (!stack.map()) return false;
   result.clone3 = probe_clone3();
   result.close_range = probe_close_range();
 
@@ -80,8 +86,8 @@ Capabilities probe() {
     if (pidfd.valid()) probe_pidfd(pidfd, &result);
     reap_probe(pid);
   }
-  result.memfd_exec = probe_guard_program();
-  return result;
+  SysError error = probe_guard_program(&result.memfd_exec);
+  return !(pid < 0 && means_exhausted(-pid)) && !means_exhausted(error.errnum);
 }
 
 }  // namespace
@@ -89,8 +95,8 @@ Capabilities probe() {
 Capabilities capabilities() {
   Lock lock(mutex);
   if (!probed) {
-    found = probe();
-    probed = true;
+    found = {};
+    probed = probe(&found);
   }
   Capabilities result = found;
   if (hooks.no_clone3) result.clone3 = false;

@@ -27,7 +27,8 @@ struct TestHooks {
   int delay_before_exec_ms = 0;
 };
 
-// Probes on the first call. Thread: any but a JS thread (it clones). Blocks: for a few clones, once.
+// Probes on the first call; on the next again where that one ran out of descriptors, memory or processes.
+// Thread: any but a JS thread (it clones). Blocks: for a few clones, once.
 Capabilities capabilities();
 // The probe's result if there is one, without making it. Thread: any.
 bool known_capabilities(Capabilities* out);

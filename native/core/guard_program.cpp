@@ -181,21 +181,23 @@ SysError make_guard_program(UniqueFd* out) {
 
 char* const* guard_shell_arguments() { return const_cast<char* const*>(shell_arguments); }
 
-bool probe_guard_program() {
+SysError probe_guard_program(bool* runs) {
   UniqueFd program;
   Pipe pipe;
-  if (make_guard_program(&program) || make_pipe(&pipe)) return false;
-  if (write(pipe.write_end.get(), "q", 1) != 1) return false;
+  if (SysError error = make_guard_program(&program)) return error;
+  if (SysError error = make_pipe(&pipe)) return error;
+  if (!write_all(pipe.write_end.get(), "q", 1)) return {Stage::kFile, Syscall::kWrite, errno, -1};
   Probe probe = {program.get(), pipe.read_end.get()};
   ChildStack stack;
-  if (!stack.map()) return false;
+  if (!stack.map()) return {Stage::kClone, Syscall::kMmap, ENOMEM, -1};
   AllSignalsBlocked blocked;
   pid_t pid = clone_shared(stack, nullptr, run_probe, &probe);
-  if (pid < 0) return false;
+  if (pid < 0) return {Stage::kClone, Syscall::kClone, -pid, -1};
   int word = -1;
   while (waitpid(pid, &word, 0) < 0 && errno == EINTR) {
   }
-  return WIFEXITED(word) && WEXITSTATUS(word) == 0;
+  *runs = WIFEXITED(word) && WEXITSTATUS(word) == 0;
+  return {};
 }
 
 }  // namespace exactspawn

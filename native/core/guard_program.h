@@ -15,7 +15,8 @@ SysError make_guard_program(UniqueFd* out);
 char* const* guard_shell_arguments();
 inline constexpr const char* kGuardShell = "/bin/sh";
 
-// Runs the program once with a byte to read and reports whether it left by itself. Thread: not a JS thread.
-bool probe_guard_program();
+// Runs the program once with a byte to read and tells whether it left by itself. Thread: not a JS thread.
+// Fails, and has learned nothing but the errno: as above, and as clone(2) does.
+SysError probe_guard_program(bool* runs);
 
 }  // namespace exactspawn
