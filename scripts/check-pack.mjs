@@ -1,7 +1,7 @@
-// The gate for the tarball. An install runs nothing and compiles nothing: no .gyp file and no script of an install, since
+// The gate for the tarball. An install runs nothing and compiles nothing: no .gyp file and no script of an install, as
 // package managers run, block or complain of them, each in its own way [B098]. All binaries are in one tarball, so that
-// no lock file can leave one out [B100], and their modes survive. What package.json names is there, no file outlives its
-// source, and the size stays what a dependency may cost.
+// no lock file can leave one out [B100], and their modes survive. What package.json names is there, no file outlives
+// its source, and the size stays what a dependency may cost.
 // usage: check-pack.mjs [x64-glibc…]: the binaries that must be in; all of a release unless named.
 import { readFileSync } from 'node:fs'
 import { findings, listFiles, outputOf } from './repo-files.mjs'
@@ -21,9 +21,8 @@ function checkTarball({ files, size, unpackedSize }, manifest) {
   checkManifest(manifest, modes)
   checkBinaries(modes)
   checkFiles([...modes.keys()])
-  if (size > largestPacked) report.add('tarball', `${size} bytes packed, over ${largestPacked}`, 'see what is new in it')
-  if (unpackedSize > largestUnpacked) {
-    report.add('tarball', `${unpackedSize} bytes unpacked, over ${largestUnpacked}`, 'see what is new in it')
+  for (const [what, bytes, most] of [['packed', size, largestPacked], ['unpacked', unpackedSize, largestUnpacked]]) {
+    if (bytes > most) report.add('tarball', `${bytes} bytes ${what}, over ${most}`, 'see what is new in it')
   }
   report.finish(`${files.length} files, ${size} bytes packed, ${unpackedSize} unpacked`)
 }
@@ -63,7 +62,7 @@ function checkFiles(paths) {
   const sources = new Set(listFiles((path) => path.startsWith('lib/')))
   for (const path of paths) {
     if (path.endsWith('.gyp')) report.add(path, 'makes package managers compile', 'leave it out of "files"')
-    else if (!ours.test(path) || path.endsWith('.map')) report.add(path, 'does not belong there', 'leave it out of "files"')
+    else if (!ours.test(path) || path.endsWith('.map')) report.add(path, 'is not for users', 'leave it out of "files"')
     const source = path.replace(/^dist\//, 'lib/').replace(/(?:\.d)?\.(m?)(?:js|ts)$/, '.$1ts')
     if (path.startsWith('dist/') && !sources.has(source)) report.add(path, `has no source ${source}`, 'remove it')
   }

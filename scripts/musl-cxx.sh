@@ -1,6 +1,6 @@
 #!/bin/sh
-# A C++ compiler for musl out of Debian's packages: its g++ and libstdc++'s headers, with musl's C headers and libc. No C++
-# runtime is linked, so no libstdc++ for musl is needed. For node-gyp: CXX and LINK.
+# A C++ compiler for musl out of Debian's packages: its g++ and libstdc++'s headers, with musl's C headers and libc. No
+# C++ runtime is linked, so no libstdc++ for musl is needed. For node-gyp: CXX and LINK.
 #   MUSL_ARCH    x64 (the default) or arm64
 #   MUSL_ROOT    where musl-dev of that architecture is unpacked; empty: installed here
 #   MUSL_KERNEL  a folder with the kernel's own headers (linux, asm, asm-generic) and nothing of glibc's beside them

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds the release binaries for Linux into prebuilds/, as node-gyp-build looks for them, in a copy of the sources: the
-# working build stays. `npm run prebuild:linux` builds all four, `npm run prebuild:linux -- x64-glibc` those that are named:
+# working build stays. `npm run prebuild:linux` builds all four, `npm run prebuild:linux -- x64-glibc` the named ones:
 #   x64-glibc    g++ binutils
 #   arm64-glibc  g++-aarch64-linux-gnu
 #   x64-musl     musl-dev

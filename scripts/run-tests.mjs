@@ -12,8 +12,8 @@ const words = process.argv.slice(2)
 const paths = words.filter((word) => word !== 'native')
 
 // What a developer's shell may hold and a child or a runner would obey.
-const foreign = ['NODE_OPTIONS', 'NODE_PATH', 'NODE_DEBUG', 'NODE_V8_COVERAGE', 'FORCE_COLOR', 'EXACTSPAWN_PREBUILD', 'LIBC']
-for (const name of foreign) delete process.env[name]
+const foreign = ['NODE_OPTIONS', 'NODE_PATH', 'NODE_DEBUG', 'NODE_V8_COVERAGE', 'FORCE_COLOR', 'LIBC']
+for (const name of [...foreign, 'EXACTSPAWN_PREBUILD']) delete process.env[name]
 if (!process.stdout.isTTY) process.env.NO_COLOR = '1'
 process.umask(0o022)
 
@@ -73,5 +73,6 @@ function suite(name, { passed = 0, failed = 0 }, { status, signal, error }) {
 }
 
 function node(args, stdout) {
-  return spawnSync(process.execPath, args, { cwd: root, encoding: 'utf8', stdio: ['ignore', stdout, 'inherit'], maxBuffer: 1 << 28 })
+  const stdio = ['ignore', stdout, 'inherit']
+  return spawnSync(process.execPath, args, { cwd: root, encoding: 'utf8', stdio, maxBuffer: 1 << 28 })
 }

@@ -1,6 +1,6 @@
 /**
- * A directory of one owner: unguessable, 0700 from its first moment, and gone with its handle, with this environment, or
- * with the next sweep.
+ * A directory of one owner: unguessable, 0700 from its first moment, and gone with its handle, with this environment,
+ * or with the next sweep.
  */
 import type { NativeAddon, NativeCreateResult, NativeRemoveResult } from '../addon/addon-types.js'
 import { connectedAddon, runTask } from '../addon/events.js'
@@ -20,8 +20,8 @@ export interface PrivateDirectoryOptions {
 const dropped = new FinalizationRegistry<DirectoryState>((state) => void state.remove(readRemovalMs()).catch(() => {}))
 
 /**
- * Makes a directory of mode 0700 with an unguessable name beneath a root that the caller owns, under any umask, and a file
- * beside it that says whose it is.
+ * Makes a directory of mode 0700 with an unguessable name beneath a root that the caller owns, under any umask, and a
+ * file beside it that says whose it is.
  *
  * The root must exist, belong to this user or to the superuser, be no link, and not be writable by others unless it is
  * sticky. It is never made or changed.
@@ -50,8 +50,8 @@ export async function createPrivateDirectory(
 }
 
 /**
- * The handle of a private directory. Whoever holds it owns the directory, and no sweep takes it meanwhile. It is removed by
- * `remove`, by `await using`, when nothing can reach the handle any more, and when this environment ends.
+ * The handle of a private directory. Whoever holds it owns the directory, and no sweep takes it meanwhile. It is
+ * removed by `remove`, by `await using`, when nothing can reach the handle any more, and when this environment ends.
  */
 export class PrivateDirectory implements AsyncDisposable {
   /** Absolute. */
@@ -66,8 +66,8 @@ export class PrivateDirectory implements AsyncDisposable {
   }
 
   /**
-   * Removes the directory with all it holds, never through a link. Repeatable: after a failure it tries again, and a call
-   * beside a running one joins it.
+   * Removes the directory with all it holds, never through a link. Repeatable: after a failure it tries again, and a
+   * call beside a running one joins it.
    *
    * @throws {DirectoryError} ERR_PRIVATE_DIRECTORY_REMOVE_FAILED names what stayed; the rest is gone.
    *   ERR_PRIVATE_ROOT_UNAVAILABLE

@@ -21,12 +21,12 @@ export interface SweepReport {
 }
 
 /**
- * Removes the private directories beneath a root whose owners are dead. An owner is told by process number, start time and
- * boot, and by a lock that it holds for as long as it lives: never by age.
+ * Removes the private directories beneath a root whose owners are dead. An owner is told by process number, start time
+ * and boot, and by a lock that it holds for as long as it lives: never by age.
  *
  * @throws {SpecError | TypeError} ERR_INVALID_SPEC: field root
- * @throws {DirectoryError} ERR_PRIVATE_ROOT_UNAVAILABLE, ERR_PRIVATE_DIRECTORY_REMOVE_FAILED: no owner can be told here;
- *   nothing was removed
+ * @throws {DirectoryError} ERR_PRIVATE_ROOT_UNAVAILABLE, ERR_PRIVATE_DIRECTORY_REMOVE_FAILED: no owner can be told
+ *   here; nothing was removed
  */
 export async function sweepPrivateRoot(root: string, bounds: RemovalBounds = {}): Promise<SweepReport> {
   const path = readRoot(root)

@@ -45,8 +45,8 @@ async function leftByKilledHost(): Promise<string> {
 test.each([
   ['runs out of work', '', 0],
   ['calls process.exit', 'process.exit(3)', 3],
-  ['throws where nobody catches', "setImmediate(() => { throw new Error('uncaught') }); await new Promise(() => {})", 1],
-  ['has an unhandled rejection', "Promise.reject(new Error('unhandled')); await new Promise(() => {})", 1],
+  ['throws where nobody catches', "setImmediate(() => { throw new Error('x') }); await new Promise(() => {})", 1],
+  ['has an unhandled rejection', "Promise.reject(new Error('x')); await new Promise(() => {})", 1],
 ])('a host that %s takes its directories along [P-7, M-56]', async (_, end, expected) => {
   const { code } = await runHost(make(end))
   expect(code).toBe(expected)
@@ -56,6 +56,7 @@ test.each([
 test('a worker thread takes its directories along, whether it ends or is ended [P-7, M-56]', async () => {
   const worker = (end: string) => `
     const { parentPort } = require('node:worker_threads')
+    const xs = require(${JSON.stringify(dist)})
     xs.createPrivateDirectory(${JSON.stringify(root)}).then((directory) => {
       globalThis.directory = directory
       parentPort.postMessage(require('node:fs').existsSync(directory.path))
@@ -65,7 +66,7 @@ test('a worker thread takes its directories along, whether it ends or is ended [
     const { Worker } = require('node:worker_threads')
     const { once } = require('node:events')
     const run = async (source) => {
-      const worker = new Worker('const xs = require(' + ${JSON.stringify(JSON.stringify(dist))} + ');' + source, { eval: true })
+      const worker = new Worker(source, { eval: true })
       const [there] = await once(worker, 'message')
       return { worker, there }
     }

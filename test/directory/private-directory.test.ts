@@ -1,4 +1,5 @@
-import { chmodSync, chownSync, lstatSync, mkdirSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, lstatSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { PrivateDirectory } from 'exactspawn'
 import { createPrivateDirectory, DirectoryError, SpecError, SpecTypeError } from 'exactspawn'
@@ -106,7 +107,9 @@ test('a directory that cannot be made is told with errno and syscall, and leaves
   expect(readdirSync(root)).toContain(longest.path.slice(root.length + 1))
 })
 
-test.each([0o000, 0o022, 0o777])('under umask %i a directory is 0700 and its owner file 0600 [M-55, B112]', async (umask) => {
+const umasks = [0o000, 0o022, 0o777]
+
+test.each(umasks)('under umask %i a directory is 0700 and its owner file 0600 [M-55, B112]', async (umask) => {
   const body = `
     process.umask(${umask})
     const { statSync, readdirSync } = require('node:fs')
@@ -119,7 +122,7 @@ test.each([0o000, 0o022, 0o777])('under umask %i a directory is 0700 and its own
   expect(await hostSays(body)).toEqual([[{ mode: 0o40700, uid }, { mode: 0o100600, uid }, umask], []])
 })
 
-test('an unprivileged user makes, fills, closes and removes a directory of his own [M-55, M-56, B110, B112]', async () => {
+test('an unprivileged user makes, fills, closes and removes his directory [M-55, M-56, B110, B112]', async () => {
   chownSync(root, nobody.uid, nobody.gid)
   chmodSync(join(root, '..'), 0o711)
   const body = `
@@ -132,7 +135,7 @@ test('an unprivileged user makes, fills, closes and removes a directory of his o
       fs.writeFileSync(directory.path + '/' + name + '/file', '')
     }
     for (const [name, mode] of closed.reverse()) fs.chmodSync(directory.path + '/' + name, mode)
-    const naive = (() => { try { fs.rmSync(directory.path, { recursive: true }) } catch (error) { return error.code } })()
+    const naive = await fs.promises.rm(directory.path, { recursive: true }).catch((error) => error.code)
     const start = performance.now()
     await directory.remove()
     say([naive, performance.now() - start < 1000, fs.readdirSync(${JSON.stringify(root)})])`
@@ -203,7 +206,7 @@ test('a removal without time removes nothing, says so and can be made again [M-5
   expect(readdirSync(root)).toEqual([])
 })
 
-test('a removal whose root has become unsafe touches nothing, and works once the root is safe again [M-57]', async () => {
+test('a removal touches nothing while its root is unsafe, and works once it is safe again [M-57]', async () => {
   await using directory = await createPrivateDirectory(root)
   chmodSync(root, 0o777)
   const error = await refusal(directory.remove())
@@ -224,7 +227,8 @@ test('what others own stays, is named, keeps the owner file, and the rest goes [
     const error = await directory.remove().catch((error) => error)
     say([error.toJSON(), fs.readdirSync(directory.path), fs.existsSync(directory.path + '.owner')])`
   const said = hostSays<unknown>(host, nobody)
-  const name = await until('the directory of theirs', () => readdirSync(root).find((entry) => !entry.endsWith('.owner')))
+  const isDirectory = (entry: string) => !entry.endsWith('.owner')
+  const name = await until('their directory', () => readdirSync(root).find(isDirectory))
   const path = join(root, name)
   await until('the last of its entries', () => readdirSync(path).includes('z'))
   // A directory of the superuser within one that only he may write to: not even its owner can empty it.
