@@ -7,7 +7,11 @@ import { wrongType } from './strings.js'
  *
  * @throws {SpecTypeError} anything else than a plain object; one of another realm is as good
  */
-export function plainObject(value: unknown, field: string, expected = 'must be a plain object'): Record<string, unknown> {
+export function plainObject(
+  value: unknown,
+  field: string,
+  expected = 'must be a plain object',
+): Record<string, unknown> {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw wrongType(field, expected)
   const prototype: unknown = Object.getPrototypeOf(value)
   if (prototype !== null && Object.getPrototypeOf(prototype) !== null) throw wrongType(field, expected)

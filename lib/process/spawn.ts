@@ -99,7 +99,7 @@ class SpawnCall {
     })
   }
 
-  // Of a start that failed: the host's ends too, and endpoints that it did not get to, which it has used up all the same.
+  // Of a start that failed: the host's ends, and endpoints that it did not get to, which it has used up all the same.
   #closePipes(): void {
     for (const entry of this.#spec.fds) if (entry.kind === 'endpoint') entry.endpoint.close()
     for (const { child, host } of this.#streamPipes.values()) {

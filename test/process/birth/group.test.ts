@@ -11,7 +11,7 @@ import { aftermath, onEachWay, rounds } from './starts.js'
 const own = processFacts(process.pid) as NonNullable<ReturnType<typeof processFacts>>
 const paused = { program: fixtureChild(), args: ['pause'], env: {} }
 
-test('a child leads a group of its own, in the host’s session, unless the spec says otherwise [M-42, X-01]', async () => {
+test('a child leads a group of its own, in the host’s session, unless told otherwise [M-42, X-01]', async () => {
   await onEachWay(async () => {
     for (const spec of [{}, { group: 'new' } as const]) {
       const { pid, pgid, sid, ppid } = await audit(spec)
@@ -59,7 +59,8 @@ test('a child joins the group of another, ends alone and with its group’s lead
 
 test('a child that has exited cannot be joined, whether it was waited for or not [M-42, X-01]', async () => {
   const gone = async (leader: Child) => {
-    const { error, starts, fds } = await aftermath(() => spawn({ ...paused, group: { join: leader }, fds: { 1: 'pipe' } }))
+    const spec = { ...paused, group: { join: leader }, fds: { 1: 'pipe' } } as const
+    const { error, starts, fds } = await aftermath(() => spawn(spec))
     expect([error.name, error.code, starts, fds]).toEqual(['LifecycleError', 'ERR_PROCESS_GONE', 0, []])
     expect(error.details).toEqual({ pid: leader.pid })
   }
@@ -82,7 +83,7 @@ test('a child without a group of its own has none to join [X-01]', async () => {
   for (const child of [...members, leader]) await child[Symbol.asyncDispose]()
 })
 
-test('a group that cannot be entered fails the start at setpgid, and nothing runs in the host’s group [B064, M-42]', async () => {
+test('a group that cannot be entered fails the start at setpgid, and nothing runs [B064, M-42]', async () => {
   const session = await spawn({ ...paused, group: 'session' })
   const before = groupMembers(own.pgid)
   await onEachWay(async () => {
@@ -97,7 +98,8 @@ test('a group that cannot be entered fails the start at setpgid, and nothing run
 
 test('an end that is asked for in the turn of the start always reaches the group [B064]', async () => {
   for (let round = 0; round < rounds(25); round++) {
-    const child = await spawn({ program: '/bin/sh', args: ['-c', 'sleep 60 & sleep 60'], env: { PATH: '/usr/bin:/bin' } })
+    const args = ['-c', 'sleep 60 & sleep 60']
+    const child = await spawn({ program: '/bin/sh', args, env: { PATH: '/usr/bin:/bin' } })
     const { result, ms } = await timed(() => child.terminate({ firstSignal: 'SIGTERM' }))
     expect(result.signal).toBe('SIGTERM')
     expect(ms).toBeLessThan(within(1_000))

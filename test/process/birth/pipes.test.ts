@@ -15,7 +15,10 @@ import { aftermath, onEachWay, rounds } from './starts.js'
 
 const O_CLOEXEC = 0o2000000
 
-const flagsOf = (fd: number): number => Number.parseInt(/flags:\t(\d+)/.exec(readFileSync(`/proc/self/fdinfo/${fd}`, 'utf8'))?.[1] ?? '', 8)
+function flagsOf(fd: number): number {
+  const [, flags = ''] = /flags:\t(\d+)/.exec(readFileSync(`/proc/self/fdinfo/${fd}`, 'utf8')) ?? []
+  return Number.parseInt(flags, 8)
+}
 
 /** How many descriptors of this host lead to the pipe with that inode. */
 const ends = (inode: string): number => [...openFds().values()].filter((target) => target === `pipe:[${inode}]`).length
@@ -49,7 +52,8 @@ test('both ends are close-on-exec from birth, and stay so while a child has its 
   const numbers = [...openFds().keys()].filter((fd) => !before.has(fd))
   expect(numbers).toHaveLength(4)
   for (const fd of numbers) expect([fd, flagsOf(fd) & O_CLOEXEC]).toEqual([fd, O_CLOEXEC])
-  const child = await spawn({ program: fixtureChild(), args: ['pause'], env: {}, fds: { 3: made[0].child, 4: made[1].child } })
+  const fds = { 3: made[0].child, 4: made[1].child }
+  const child = await spawn({ program: fixtureChild(), args: ['pause'], env: {}, fds })
   for (const { host } of made) expect(flagsOf(host.fd) & O_CLOEXEC).toBe(O_CLOEXEC)
   await child[Symbol.asyncDispose]()
   for (const { host } of made) host.close()
@@ -59,7 +63,8 @@ test('both ends are close-on-exec from birth, and stay so while a child has its 
 const otherCode = `
   const { spawnSync } = require('node:child_process')
   const { parentPort } = require('node:worker_threads')
-  const numbers = () => spawnSync(${JSON.stringify(fixtureChild())}, ['fds'], { encoding: 'utf8' }).stdout.match(/^\\d+/gm)
+  const fixture = ${JSON.stringify(fixtureChild())}
+  const numbers = () => spawnSync(fixture, ['fds'], { encoding: 'utf8' }).stdout.match(/^\\d+/gm)
   const own = numbers()
   const strangers = new Set()
   let [ended, count] = [false, 0]
@@ -98,7 +103,8 @@ test('after the start the host has one end of each pipe, and sees the end at onc
     const inodes = [requests, responses].map(({ host }) => inodeOf(host.fd))
     expect(inodes.map(ends)).toEqual([2, 2])
     const args = ['close', '4', '--', 'pause']
-    const child = await spawn({ program: fixtureChild(), args, env: {}, fds: { 3: requests.child, 4: responses.child } })
+    const fds = { 3: requests.child, 4: responses.child }
+    const child = await spawn({ program: fixtureChild(), args, env: {}, fds })
     expect(inodes.map(ends)).toEqual([1, 1])
     // The child lives, so only its own closing can end this.
     expect(await responses.host.read({ timeoutMs: within(5_000) })).toBe(null)
@@ -114,13 +120,17 @@ test('the child has no copy of the host’s ends, and sees the end of its reques
     const [requests, responses] = [pipe('childReads'), pipe('childWrites')]
     const inodes = [requests, responses].map(({ host }) => inodeOf(host.fd))
     const args = ['audit', '4', '--', 'text', '\n', '4', '--', 'read-to-eof', '3', '--', 'text', 'end', '4']
-    const child = await spawn({ program: fixtureChild(), args, env: {}, fds: { 3: requests.child, 4: responses.child } })
+    const fds = { 3: requests.child, 4: responses.child }
+    const child = await spawn({ program: fixtureChild(), args, env: {}, fds })
     let text = ''
-    const read = async () => (text += Buffer.from((await responses.host.read({ timeoutMs: within(5_000) })) ?? '').toString())
+    const read = async () => {
+      const chunk = await responses.host.read({ timeoutMs: within(5_000) })
+      text += Buffer.from(chunk ?? '').toString()
+    }
     while (!text.includes('\n')) await read()
-    const { fds } = JSON.parse(text) as { fds: { fd: number; ino: string }[] }
-    expect(fds.filter(({ ino }) => inodes.includes(ino)).map(({ fd }) => fd)).toEqual([3, 4])
-    expect(fds).toHaveLength(5)
+    const seen = (JSON.parse(text) as { fds: { fd: number; ino: string }[] }).fds
+    expect(seen.filter(({ ino }) => inodes.includes(ino)).map(({ fd }) => fd)).toEqual([3, 4])
+    expect(seen).toHaveLength(5)
     requests.host.close()
     while (!text.endsWith('end')) await read()
     expect((await child.wait()).code).toBe(0)
@@ -133,7 +143,8 @@ test('a start that fails closes all four ends of its two pipes, every time [M-12
     const after = await aftermath(async () => {
       const [requests, responses] = [pipe('childReads'), pipe('childWrites')]
       try {
-        await spawn({ program: '/nonexistent', env: {}, fds: { 0: 'pipe', 1: 'pipe', 3: requests.child, 4: responses.child } })
+        const fds = { 0: 'pipe', 1: 'pipe', 3: requests.child, 4: responses.child } as const
+        await spawn({ program: '/nonexistent', env: {}, fds })
       } finally {
         // The caller's own ends are the caller's: nobody is at the other one.
         expect(await responses.host.read()).toBe(null)
@@ -187,7 +198,8 @@ test('children that start at the same time on several threads never hold each ot
     let busy = true
     const churn = (async () => {
       while (busy) {
-        const others = await Promise.all(Array.from({ length: 4 }, () => spawn({ program: '/bin/sleep', args: ['60'], env: {} })))
+        const start = () => spawn({ program: '/bin/sleep', args: ['60'], env: {} })
+        const others = await Promise.all([start(), start(), start(), start()])
         await Promise.all(others.map((other) => other[Symbol.asyncDispose]()))
       }
     })()
@@ -206,15 +218,18 @@ test('a host without 0, 1 or 2 gives children exactly their own, on numbers abov
     for (const fd of ${JSON.stringify(closed)}) fs.closeSync(fd)
     const [requests, responses] = [pipe('childReads'), pipe('childWrites')]
     const numbers = [requests.host.fd, responses.host.fd]
-    const fds = { 0: 'pipe', 1: capture({ headBytes: 99 }), 2: capture({ headBytes: 99 }), 3: requests.child, 4: responses.child }
-    const child = await spawn({ program: '/bin/sh', args: ['-c', 'cat; echo out; echo err >&2; cat <&3 >&4'], env: {}, fds })
+    const log = capture({ headBytes: 99 })
+    const fds = { 0: 'pipe', 1: log, 2: log, 3: requests.child, 4: responses.child }
+    const args = ['-c', 'cat; echo out; echo err >&2; cat <&3 >&4']
+    const child = await spawn({ program: '/bin/sh', args, env: {}, fds })
     child.stdin.end('x')
     await requests.host.write(Buffer.from('exchange'))
     requests.host.close()
     const answer = String(await responses.host.read())
     const { code, logs } = await child.wait()
     const file = fs.openSync(${JSON.stringify(path)}, 'w')
-    fs.writeSync(file, JSON.stringify({ code, out: logs[1].text(), err: logs[2].text(), answer, low: numbers.filter((n) => n < 3) }))
+    const low = numbers.filter((number) => number < 3)
+    fs.writeSync(file, JSON.stringify({ code, out: logs[1].text(), err: logs[2].text(), answer, low }))
     process.exit(0)`
   const right = { code: 0, out: 'xout\n', err: 'err\n', answer: 'exchange', low: [] }
   for (const closed of [[0], [1], [2], [0, 1], [0, 1, 2]]) {

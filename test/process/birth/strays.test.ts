@@ -48,7 +48,7 @@ test('strays of whoever started the host reach no child, and those of other code
   }
 })
 
-test('no stray reaches a child from a worker thread, or while another thread opens and closes files [B004]', async () => {
+test('no stray reaches a child of a worker thread while another thread opens and closes files [B004]', async () => {
   const script = (body: string): string => JSON.stringify(body)
   const opener = `
     const fs = require('node:fs')
@@ -136,7 +136,7 @@ test('a lock and a port that the host gave up are free while a descendant lives 
   expect(await closesWhatItHolds(ours)).toEqual({ lockFree: true, portFree: true })
 })
 
-test('the largest descriptor limit of the machine costs a start next to nothing and lets nothing through [B012]', async () => {
+test('the largest descriptor limit costs a start next to nothing and lets nothing through [B012]', async () => {
   const body = `${numbersIn}
     let quickest = Infinity
     for (let i = 0; i < ${rounds(20)}; i++) {

@@ -30,7 +30,7 @@ function failingSpecs(marker: string): Record<string, Partial<SpawnSpec>> {
 
 const fullMap = () => ({ 0: 'pipe', 1: capture({ headBytes: 1 }), 2: 'pipe', 9: { bytes: Buffer.from('x') } }) as const
 
-test('a failed start leaves no descriptor, process, thread or listener, and the program never ran [P-2, B010]', async () => {
+test('a failed start leaves no descriptor, process, thread or listener, and nothing ran [P-2, B010]', async () => {
   const marker = join(tmpFolder(), 'ran')
   const listeners = () => process.eventNames().map((name) => [name, process.listenerCount(name)])
   await onEachWay(async () => {
@@ -129,8 +129,9 @@ test('a start that the host has no descriptors left for fails with its stage and
     const open = () => fs.readdirSync('/proc/self/fd').length
     const attempt = () => {
       const requests = pipe('childReads')
-      const fds = { 0: 'pipe', 1: 'pipe', 2: 'pipe', 3: requests.child, 4: { hostFd: 0 }, 5: { bytes: Buffer.from('x') },
-        6: capture({ headBytes: 1 }), 7: { file: '/dev/null', mode: 'read' } }
+      const sources = { 4: { hostFd: 0 }, 5: { bytes: Buffer.from('x') }, 6: capture({ headBytes: 1 }) }
+      const file = { file: '/dev/null', mode: 'read' }
+      const fds = { 0: 'pipe', 1: 'pipe', 2: 'pipe', 3: requests.child, ...sources, 7: file }
       const consumed = () => requests.child.consumed
       return spawn({ program: '/bin/true', env: {}, fds, guard: true }).then(
         async (child) => {
@@ -178,7 +179,7 @@ test('a start that the host has no descriptors left for fails with its stage and
   for (const outcome of said?.outcomes.filter((one) => one !== 'started') ?? []) expect(outcome).toMatch(/EMFILE true$/)
 })
 
-test('an endpoint is used up by a start that fails, and only its host’s end is left to close [M-09, M-12]', async () => {
+test('an endpoint is used up by a start that fails, and its host’s end is at its end [M-09, M-12]', async () => {
   const { child, host } = pipe('childWrites')
   expect((await failure(spawn({ program: '/nonexistent', env: {}, fds: { 3: child } }))).code).toBe('ERR_SPAWN_FAILED')
   expect(child.consumed).toBe(true)
@@ -194,7 +195,7 @@ async function onEachSlowWay(run: () => Promise<void>): Promise<void> {
 
 const childOnItsWay = () => until('the child on its way', () => childrenOf()[0], within(5_000))
 
-test('a start that is aborted on its way rejects at once, and its child is gone as soon as it appears [P-2, B086]', async () => {
+test('a start aborted on its way rejects at once, and its child goes as soon as it appears [P-2, B086]', async () => {
   await onEachSlowWay(async () => {
     const before = openFds().size
     const controller = new AbortController()
@@ -208,7 +209,7 @@ test('a start that is aborted on its way rejects at once, and its child is gone 
   })
 })
 
-test('a child that is killed before its exec is told as that, with the signal, and its program never ran [P-2]', async () => {
+test('a child killed before its exec is told as that, with the signal, and its program never ran [P-2]', async () => {
   const marker = join(tmpFolder(), 'ran')
   await onEachSlowWay(async () => {
     const error = failure(spawn({ program: fixtureChild(), args: ['marker', marker], env: {}, fds: fullMap() }))

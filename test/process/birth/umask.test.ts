@@ -16,17 +16,16 @@ test('a child’s umask is 0077 and its files are its own, whatever the host’s
   const before = process.umask()
   onTestFinished(() => void process.umask(before))
   for (const mask of [0, 0o022, 0o777]) {
-    const cwd = tmpFolder()
     process.umask(mask)
     await onEachWay(async () => {
       const folder = mkdtempSync(join('/tmp', 'exactspawn-test-'))
       // mkdtemp obeys the host's mask; root may work in it all the same.
-      expect(await output([], { program: '/bin/sh', args: ['-c', script], env: { PATH: '/bin:/usr/bin' }, cwd: folder })).toBe('0077\n')
+      const shell = { program: '/bin/sh', args: ['-c', script], env: { PATH: '/bin:/usr/bin' }, cwd: folder }
+      expect(await output([], shell)).toBe('0077\n')
       expect([modeOf(join(folder, 'f')), modeOf(join(folder, 'd'))]).toEqual(['600', '700'])
       rmSync(folder, { recursive: true })
     })
     expect(process.umask()).toBe(mask)
-    expect(modeOf(cwd)).not.toBe('')
   }
 })
 
@@ -108,7 +107,7 @@ test('a start from a worker thread, where no umask can be set, gives the child i
   expect(await hostSays(body)).toEqual([['0077', '0022', '0002']])
 })
 
-test('a file of the map is 0600 under a host umask of 0, and the child’s own mask does not matter to it [B097]', async () => {
+test('a file of the map is 0600 under a host umask of 0 and whatever the child’s own mask is [B097]', async () => {
   const before = process.umask(0)
   onTestFinished(() => void process.umask(before))
   const file = join(tmpFolder(), 'log')

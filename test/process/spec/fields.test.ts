@@ -1,4 +1,4 @@
-/** A spec that cannot be met is refused whole, before anything happens: each field alone, and fields that contradict. */
+/** A spec that cannot be met is refused before anything happens: each field alone, and fields that contradict. */
 import type { SpawnSpec } from 'exactspawn'
 import { ExactSpawnError, SpecError, capture, pipe, spawn } from 'exactspawn'
 import { expect, test } from 'vitest'
@@ -13,18 +13,19 @@ const started = (bad: Bad) => spawn({ ...good, ...bad } as unknown as SpawnSpec)
 /** Each spec is refused with this field named, as a TypeError or as a SpecError, and nothing was begun. */
 async function refused(cases: readonly (readonly [field: string, bad: Bad])[], name: 'TypeError' | 'SpecError') {
   for (const [field, bad] of cases) {
-    const after = await aftermath(() => started(bad))
-    expect(after, field).toMatchObject({ starts: 0, fds: [], children: [] })
-    expect([after.error.name, after.error.code, after.error.details?.['field']]).toEqual([name, 'ERR_INVALID_SPEC', field])
-    expect(ExactSpawnError.is(after.error, 'ERR_INVALID_SPEC')).toBe(true)
-    expect(after.error instanceof (name === 'TypeError' ? TypeError : SpecError)).toBe(true)
+    const { error, ...left } = await aftermath(() => started(bad))
+    expect(left, field).toEqual({ starts: 0, fds: [], children: [] })
+    expect([error.name, error.code, error.details?.['field']]).toEqual([name, 'ERR_INVALID_SPEC', field])
+    expect(ExactSpawnError.is(error, 'ERR_INVALID_SPEC')).toBe(true)
+    expect(error instanceof (name === 'TypeError' ? TypeError : SpecError)).toBe(true)
   }
 }
 
 test('a spec that is none, or without program or environment, is refused [P-2, B029]', async () => {
   for (const spec of [undefined, null, 'x', 5]) {
     const { error, starts } = await aftermath(() => spawn(spec as unknown as SpawnSpec))
-    expect([error.name, error.code, error.details?.['field'], starts]).toEqual(['TypeError', 'ERR_INVALID_SPEC', 'spec', 0])
+    expect([error.name, error.code, starts]).toEqual(['TypeError', 'ERR_INVALID_SPEC', 0])
+    expect(error.details?.['field']).toBe('spec')
   }
   await refused(
     [
@@ -60,7 +61,9 @@ test('a value of another type than its field’s is a TypeError with the field a
   }
   const bare = (field: string): Bad => (field === 'searchPath' ? { program: 'true' } : {})
   await refused(
-    Object.entries(values).flatMap(([field, list]) => list.map((value) => [field, { ...bare(field), [field]: value }] as const)),
+    Object.entries(values).flatMap(([field, list]) =>
+      list.map((value) => [field, { ...bare(field), [field]: value }] as const),
+    ),
     'TypeError',
   )
 })
@@ -178,10 +181,12 @@ test('fields that contradict each other are refused [P-2, X-09]', async () => {
 
 test('a limit that this host cannot set is refused, with the kernel’s name for it [P-2]', async () => {
   const { error, starts } = await aftermath(() => started({ limits: { core: { soft: 2, hard: 1 } } }))
-  expect([error.code, error.details?.['field'], error.cause?.code, starts]).toEqual(['ERR_INVALID_SPEC', 'limits.core', 'EINVAL', 0])
+  expect([error.code, error.cause?.code, starts]).toEqual(['ERR_INVALID_SPEC', 'EINVAL', 0])
+  expect(error.details?.['field']).toBe('limits.core')
   // A hard limit may be raised by a privileged host, as the kernel decides; by another one never.
   const body = `
-    const hard = Number(require('node:fs').readFileSync('/proc/self/limits', 'utf8').match(/Max open files +\\d+ +(\\d+)/)[1])
+    const limits = require('node:fs').readFileSync('/proc/self/limits', 'utf8')
+    const hard = Number(limits.match(/Max open files +\\d+ +(\\d+)/)[1])
     const start = (nofile) => spawn({ program: '/bin/true', env: {}, limits: { nofile } })
     await start({ soft: 10, hard }).then((child) => child.wait())
     await start(hard + 1).catch(({ code, details, cause }) => say([code, details.field, cause.code]))`
@@ -203,13 +208,15 @@ test('no clone of any kind is made for a spec that is refused [P-2, M-09]', asyn
     const last = () => Number(require('node:fs').readFileSync('/proc/sys/kernel/ns_last_pid', 'utf8'))
     const good = { program: '/bin/true', env: {} }
     const used = pipe('childWrites')
-    for (const program of ['/bin/true', '/nonexistent']) await spawn({ ...good, program }).then((c) => c.wait(), () => {})
+    await spawn(good).then((c) => c.wait())
+    await spawn({ ...good, program: '/nonexistent' }).catch(() => {})
     await spawn({ ...good, fds: { 3: used.child } }).then((c) => c.wait())
     await spawn({ ...good, fds: { 3: { file: '/dev/null', mode: 'read' } } }).then((c) => c.wait())
     const before = last()
     const codes = new Set()
     const bad = [
-      { program: 'true' }, { args: ['\\0'] }, { env: { 'A=B': 'x' } }, { env: undefined }, { cwd: '' }, { fds: { '-1': 'null' } },
+      { program: 'true' }, { args: ['\\0'] }, { env: { 'A=B': 'x' } }, { env: undefined }, { cwd: '' },
+      { fds: { '-1': 'null' } },
       { fds: { 3: { hostFd: 5000 } } }, { fds: { 3: used.child } }, { limits: { core: -1 } }, { nice: 99 }, { what: 1 },
       { args: ['x'.repeat(131072)] }, { guard: true, group: 'inherit' }, { affinity: [] },
     ]
