@@ -70,27 +70,28 @@ const groupAnswers = {
 const denied = ['pidfd_open', 'waitid:P_PIDFD', 'pidfd_send_signal']
 
 test('children that end before anyone watches are told without pidfds too [B067]', async () => {
-  for (const [name, hooks, wrapper, watched] of [
+  const offers = [
     ['noPidfd', { noPidfd: true }, [], 'watched by a thread'],
     ['ENOSYS', {}, [denysys(), ...denied.flatMap((call) => ['ENOSYS', call]), '--'], 'watched by a thread'],
     ['EPERM', {}, [denysys(), ...denied.flatMap((call) => ['EPERM', call]), '--'], 'watched by a thread'],
     ['pidfd_open alone', {}, [denysys(), 'ENOSYS', 'pidfd_open', '--'], 'watched by pidfd'],
-  ] as const) {
+  ] as const
+  const checks = offers.map(async ([name, hooks, wrapper, watched]) => {
     const [said] = await hostSays<Ends>(ends(hooks), { wrapper })
     expect(said, name).toMatchObject({ codes: [0], watched: [watched], left: [] })
     expect(said?.slowestMs, name).toBeLessThan(within(1_000))
-  }
+  })
+  await Promise.all(checks)
 })
 
 test('groups are settled, signalled and guarded alike by every mechanism [B067, M-40, M-41, M-44, M-80]', async () => {
   const hooked = [{}, { noPidfd: true }, { noGroupPidfd: true }, { forceFork: true, noPidfd: true, noMemfdExec: true }]
-  for (const hooks of hooked) {
-    const [said] = await hostSays(groups(hooks))
-    expect(said, JSON.stringify(hooks)).toEqual(groupAnswers)
-  }
-  for (const errno of ['ENOSYS', 'EPERM']) {
+  const byHook = hooked.map(async (hooks) => {
+    expect(await hostSays(groups(hooks)), JSON.stringify(hooks)).toEqual([groupAnswers])
+  })
+  const byErrno = ['ENOSYS', 'EPERM'].map(async (errno) => {
     const wrapper = [denysys(), ...denied.flatMap((call) => [errno, call]), '--']
-    const [said] = await hostSays(groups({}), { wrapper })
-    expect(said, errno).toEqual(groupAnswers)
-  }
+    expect(await hostSays(groups({}), { wrapper }), errno).toEqual([groupAnswers])
+  })
+  await Promise.all([...byHook, ...byErrno])
 })

@@ -18,7 +18,7 @@ test('a guard needs a group to guard and a host to outlive [P-7]', async () => {
   }
 })
 
-test('a guard is a child of the host in the child\'s group, holds one pipe and counts for nobody [P-7, B053]', async () => {
+test('a guard is the host\'s, in the child\'s group, holds one pipe and counts for nobody [P-7, B053]', async () => {
   const child = await fixture('fork-pause 1 -- exit 0', { guard: true })
   await until('the exit', () => child.tryWait())
   const [guard] = guardsOf(child.pid) as [number]

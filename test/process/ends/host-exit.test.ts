@@ -56,7 +56,8 @@ test('a host that is killed during a start leaves no leader [P-7, B086]', async 
     const [pid] = await until('the child', () => { const pids = childrenOfHost(); return pids.length > 0 && pids });
     say(Number(pid));
     await start;`)
-  const pid = checkedPid(await new Promise<number>((resolve) => host.stdout?.once('data', (text) => resolve(Number(text)))))
+  const said = await new Promise<Buffer>((resolve) => host.stdout?.once('data', resolve))
+  const pid = checkedPid(Number(said))
   expect(alive(pid)).toBe(true)
   host.kill('SIGKILL')
   await gone(pid)

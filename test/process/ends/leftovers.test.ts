@@ -1,7 +1,7 @@
 /** What outlives its leader: members of the group, and those that have left it. */
 import type { Child, Exit } from 'exactspawn'
 import { capture, spawn } from 'exactspawn'
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { alive, groupMembers, processFacts } from '../../support/process-table.js'
@@ -114,6 +114,8 @@ test('a child of the host\'s group has nothing that holds its descendants [B054,
   })
 })
 
+const leavesOf = (parent: string) => readdirSync(parent, { withFileTypes: true }).filter((entry) => entry.isDirectory())
+
 /** Where the second hierarchy is mounted: a folder of a test's own beneath it. */
 function cgroupParent(): string {
   const mount = readFileSync('/proc/self/mountinfo', 'utf8')
@@ -124,7 +126,7 @@ function cgroupParent(): string {
   const parent = join(mount, `exactspawn-test-${process.pid}-${performance.now()}`)
   mkdirSync(parent)
   onTestFinished(async () => {
-    await until('an empty cgroup', () => readdirSync(parent, { withFileTypes: true }).every((entry) => !entry.isDirectory()))
+    await until('an empty cgroup', () => leavesOf(parent).length === 0)
     rmdirSync(parent)
   })
   return parent
@@ -150,8 +152,7 @@ test('what leaves the group dies with its cgroup, and the leaf is removed [B054]
     else if (end === 'dispose') await child[Symbol.asyncDispose]()
     if (end !== 'dispose') expect((await child.wait()).logs[1], end).toMatchObject({ complete: true })
     expect(held.filter(alive), end).toEqual([])
-    const leaves = () => readdirSync(parent, { withFileTypes: true }).filter((entry) => entry.isDirectory())
-    await until(`no leaf after ${end}`, () => leaves().length === 0)
+    await until(`no leaf after ${end}`, () => leavesOf(parent).length === 0)
   }
   expect(alive(stranger)).toBe(true)
   bystander.kill()
@@ -183,6 +184,5 @@ test('a cgroup that cannot be had fails the start and leaves no leaf [B054]', as
     code: 'ERR_SPAWN_FAILED',
     details: { stage: 'exec' },
   })
-  await until('no leaf', () => readdirSync(parent, { withFileTypes: true }).every((entry) => !entry.isDirectory()))
-  expect(existsSync(parent)).toBe(true)
+  await until('no leaf', () => leavesOf(parent).length === 0)
 })

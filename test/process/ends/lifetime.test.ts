@@ -188,7 +188,8 @@ test('a timeout is enforced for a child that was let go of [B091]', async () => 
 
 test('a grace that was not needed holds no host [B091]', async () => {
   const [said] = await hostSays<{ ms: number }>(`${hostTools}
-    const child = await shell('trap "sleep 0.05; exit 0" TERM; echo up; while :; do sleep 0.01; done', { fds: { 1: capture({ headBytes: 9 }) } });
+    const script = 'trap "sleep 0.05; exit 0" TERM; echo up; while :; do sleep 0.01; done';
+    const child = await shell(script, { fds: { 1: capture({ headBytes: 9 }) } });
     await until('up', () => child.log(1).snapshot().totalBytes > 0);
     const start = performance.now();
     await child.terminate({ graceMs: 5000 });
@@ -196,7 +197,7 @@ test('a grace that was not needed holds no host [B091]', async () => {
   expect(said?.ms).toBeLessThan(within(400))
 })
 
-test('a running child keeps its host alive until it is let go of, and again after it was taken back [B091]', async () => {
+test('a running child keeps its host alive, also after it was let go of and taken back [B091]', async () => {
   const [said] = await hostSays<{ code: number; ms: number }>(`${hostTools}
     const start = performance.now();
     const child = await shell('exec sleep 0.3');

@@ -19,9 +19,11 @@ function rise(folder: string): string {
 }
 
 const unkillable = (folder: string) => `${hostTools}
-  const args = ['--reuid', '0', '--regid', '0', '--clear-groups', fixture, '--ready-fd', '1', 'ignore', 'TERM', 'INT', '--',
-    'wait-for-file', ${JSON.stringify(join(folder, 'end'))}, '--', 'exit', '7'];
-  const child = await spawn({ program: ${JSON.stringify(rise(folder))}, args, env, fds: { 1: capture({ headBytes: 99 }) } });
+  const end = ${JSON.stringify(join(folder, 'end'))};
+  const verbs = ['ignore', 'TERM', 'INT', '--', 'wait-for-file', end, '--', 'exit', '7'];
+  const args = ['--reuid', '0', '--regid', '0', '--clear-groups', fixture, '--ready-fd', '1', ...verbs];
+  const fds = { 1: capture({ headBytes: 99 }) };
+  const child = await spawn({ program: ${JSON.stringify(rise(folder))}, args, env, fds });
   await until('ready', () => child.log(1).snapshot().totalBytes === 6);
   const timed = async (run) => {
     const start = performance.now();
@@ -52,7 +54,7 @@ test('a child that may not be killed holds up no call, and its own end is still 
     const calls = [call(() => child.kill()), call(() => child.signal('SIGTERM')), call(() => child.interrupt())];
     const retried = await timed(() => child.terminate({ graceMs: 0, killDeadlineMs: 50 }));
     const disposed = await timed(() => child[Symbol.asyncDispose]());
-    fs.writeFileSync(${JSON.stringify(join(folder, 'end'))}, '');
+    fs.writeFileSync(end, '');
     const { code, signal, lost } = await child.terminate({ killDeadlineMs: 10000 });
     const pdeathsig = child.receipt.controls.find(({ control }) => control === 'parent-death signal').status;
     say({ first, running, calls, retried, disposed, exit: { code, signal, lost }, pdeathsig });`,
@@ -84,7 +86,7 @@ test('a host ends in time under a child that it may not kill [B073, P-5]', async
       const start = performance.now();
       process.on('exit', () => {
         say({ ms: performance.now() - start });
-        fs.writeFileSync(${JSON.stringify(join(folder, 'end'))}, '');
+        fs.writeFileSync(end, '');
       });
       process.exit(0);`,
       asNobody,

@@ -26,7 +26,7 @@ const interleaved = `
   const told = { ours: [...ends.ours], theirs: [...ends.theirs], count: ends.count };
 `
 
-test('children of ours and of node:child_process keep their codes, in the main thread and in workers [B065]', async () => {
+test('children of ours and of node:child_process keep their codes in five threads [B065]', async () => {
   const said = await hostSays(`${hostTools}
     const { Worker } = require('node:worker_threads');
     const body = ${JSON.stringify(`
@@ -62,7 +62,8 @@ const thief = (hooks: object, children: number) => `${hostTools}
   const ends = await Promise.all(Array.from({ length: ${children} }, async () => {
     const child = await shell('sleep 0.02; exit 19');
     const { code, signal, lost, endedBy, usage } = await child.wait({ timeoutMs: ${within(10_000)} });
-    return { code, signal, lost, endedBy, usage: usage !== null, called: [child.kill(), child.signal('SIGTERM')].join() };
+    const called = [child.kill(), child.signal('SIGTERM')].join();
+    return { code, signal, lost, endedBy, usage: usage !== null, called };
   }));
   const taken = module_.exports.stop();
   say({ taken, ends: [...new Set(ends.map((end) => JSON.stringify(end)))].map(JSON.parse) });`

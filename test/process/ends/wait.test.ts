@@ -49,7 +49,7 @@ test('a wait that was given up settles no group [P-5, B053]', async () => {
   expect(await child.wait()).toMatchObject({ signal: 'SIGKILL', endedBy: 'self', groupLeft: 1 })
 })
 
-test('an exit is known without a wait and without a turn of the loop, and nothing is reaped for it [M-39]', async () => {
+test('an exit is known without a wait and a turn of the loop, and nothing is reaped [M-39]', async () => {
   await using child = await shell('exit 19')
   const end = performance.now() + within(5_000)
   while (child.tryWait() === null && performance.now() < end);
