@@ -74,7 +74,8 @@ async function main() {
     ['standard error ', exit.logs[2]],
   ]) {
     const exact = totalBytes === floodBytes ? 'exact' : `NOT the ${number(floodBytes)} written`
-    say(`${name}  ${number(totalBytes)} bytes seen (${exact}), ${number(bytes.length)} kept, ${number(omittedBytes)} let go`)
+    const kept = `${number(bytes.length)} kept, ${number(omittedBytes)} let go`
+    say(`${name}  ${number(totalBytes)} bytes seen (${exact}), ${kept}`)
     say(`${' '.repeat(name.length)}  truncated: ${truncated}, complete to its end: ${complete}`)
   }
   say(`cpu time         ${exit.usage.userMs.toFixed(0)} ms user, ${exit.usage.systemMs.toFixed(0)} ms system`)

@@ -66,33 +66,27 @@ async function askHost(): Promise<AuditFacts> {
   return JSON.parse(logs[1]?.text() as string) as AuditFacts
 }
 
-function rowsOf(facts: AuditFacts): AuditRow[] {
-  const { declared, missingCwd, heldUs } = facts
-  const row = (
-    name: string,
-    wanted: string,
-    valueOf: (probe: ProbeFacts) => string,
-    isExact: (probe: ProbeFacts) => boolean,
-    otherwise: Verdict,
-  ): AuditRow => {
-    const side = (probe: ProbeFacts): Side => ({ value: valueOf(probe), verdict: isExact(probe) ? 'exact' : otherwise })
-    return { name, declared: wanted, childProcess: side(facts.childProcess), exactspawn: side(facts.exactspawn) }
+function rowsOf({ declared, childProcess, exactspawn, missingCwd, heldUs }: AuditFacts): AuditRow[] {
+  const row = (name: string, wanted: string, valueOf: (probe: ProbeFacts) => string, otherwise: Verdict): AuditRow => {
+    const side = (probe: ProbeFacts): Side => {
+      const value = valueOf(probe)
+      return { value, verdict: value === wanted ? 'exact' : otherwise }
+    }
+    return { name, declared: wanted, childProcess: side(childProcess), exactspawn: side(exactspawn) }
   }
-  const numbers = ({ fds }: ProbeFacts) => fds.map(([fd]) => fd).join(' ')
-  const streams = ({ fds }: ProbeFacts) => [0, 1, 2].map((fd) => kindOf(fds.find(([at]) => at === fd)?.[1])).join(' ')
-  const exactEnv = ({ env }: ProbeFacts) => env.join() === declared.env.join()
   const named = (message: string): Side => {
     return { value: message, verdict: message.includes('chdir') ? 'exact' : 'misleads' }
   }
+  const held = (us: number, other: number): Side => ({ value: `${us} µs`, verdict: us > other ? 'slower' : 'exact' })
   return [
-    row('descriptors', '0 1 2', numbers, (probe) => numbers(probe) === '0 1 2', 'leaks'),
-    row('0, 1 and 2', 'pipe pipe /dev/null', streams, (probe) => streams(probe) === 'pipe pipe /dev/null', 'differs'),
-    row('environment', declared.env.join(' '), envText, exactEnv, 'inherits'),
-    row('umask', declared.umask, ({ umask }) => umask, ({ umask }) => umask === declared.umask, 'inherits'),
-    row('ignored signals', 'none', ({ ignored }) => signalsText(ignored), ({ ignored }) => ignored.length === 0, 'inherits'),
-    row('blocked signals', 'none', ({ blocked }) => signalsText(blocked), ({ blocked }) => blocked.length === 0, 'inherits'),
-    row('process group', 'its own', groupText, ({ ownGroup }) => ownGroup, 'inherits'),
-    row('soft limit of open files', String(declared.nofileSoft), nofileText, isNofileExact(declared.nofileSoft), 'inherits'),
+    row('descriptors', '0 1 2', ({ fds }) => fds.map(([fd]) => fd).join(' '), 'leaks'),
+    row('0, 1 and 2', 'pipe pipe /dev/null', streamsText, 'differs'),
+    row('environment', declared.env.join(' '), envText, 'inherits'),
+    row('umask', declared.umask, ({ umask }) => umask, 'inherits'),
+    row('ignored signals', 'none', ({ ignored }) => signalsText(ignored), 'inherits'),
+    row('blocked signals', 'none', ({ blocked }) => signalsText(blocked), 'inherits'),
+    row('process group', 'its own', ({ ownGroup }) => (ownGroup ? 'its own' : "the host's"), 'inherits'),
+    row('soft limit of open files', declared.nofileSoft, ({ nofileSoft }) => nofileSoft, 'inherits'),
     {
       name: 'missing working directory',
       declared: 'told as such',
@@ -102,18 +96,19 @@ function rowsOf(facts: AuditFacts): AuditRow[] {
     {
       name: 'a start holds the JS thread',
       declared: 'as short as can be',
-      childProcess: { value: `${heldUs.childProcess} µs`, verdict: heldUs.childProcess > heldUs.exactspawn ? 'slower' : 'exact' },
-      exactspawn: { value: `${heldUs.exactspawn} µs`, verdict: heldUs.exactspawn > heldUs.childProcess ? 'slower' : 'exact' },
+      childProcess: held(heldUs.childProcess, heldUs.exactspawn),
+      exactspawn: held(heldUs.exactspawn, heldUs.childProcess),
     },
   ]
 }
 
-const kindOf = (target: string | undefined): string => target?.replace(/:\[\d+\]$/, '') ?? 'closed'
-const groupText = ({ ownGroup }: ProbeFacts): string => (ownGroup ? 'its own' : "the host's")
-const nofileText = ({ nofileSoft }: ProbeFacts): string => nofileSoft
-// Less where the hard limit is lower; "unlimited" is no number and never that.
-const isNofileExact = (declared: number) => ({ nofileSoft }: ProbeFacts): boolean => Number(nofileSoft) <= declared
 const octal = (mask: number): string => mask.toString(8).padStart(4, '0')
+
+function streamsText({ fds }: ProbeFacts): string {
+  // The kernel tells pipes and sockets as in pipe:[4711].
+  const kind = (fd: number) => fds.find(([at]) => at === fd)?.[1].replace(/:\[\d+\]$/, '') ?? 'closed'
+  return [0, 1, 2].map(kind).join(' ')
+}
 
 function envText({ env }: ProbeFacts): string {
   if (env.length <= 3) return env.join(' ')
@@ -140,12 +135,14 @@ function render(rows: readonly AuditRow[], paint: Paint): string {
     { lines: [verdict], style: STYLES[verdict] },
     { lines: wrap(printable(value)) },
   ]
-  const heading = ['', '', 'node:child_process', '', 'exactspawn'].map((text): Cell => ({ lines: [text], style: 'bold' }))
+  const heading = ['', '', 'node:child_process', '', 'exactspawn'].map((name): Cell => {
+    return { lines: [name], style: 'bold' }
+  })
   const body = rows.map((row) => [{ lines: [row.name] }, ...cells(row.childProcess), ...cells(row.exactspawn)])
   const differing = rows.filter(({ childProcess }) => childProcess.verdict !== 'exact').length
   return (
-    `The same program, cat, started both ways by a host with descriptors ${STRAYS.join(', ')} open, signal ${IGNORED}\n` +
-    `ignored, umask ${octal(HOST_UMASK)} and ${CANARY} in its environment.\n\n` +
+    `The same program, cat, started both ways by a host with descriptors ${STRAYS.join(', ')} open,\n` +
+    `signal ${IGNORED} ignored, umask ${octal(HOST_UMASK)} and ${CANARY} in its environment.\n\n` +
     `${table([heading, ...body], paint)}\n` +
     `${differing} of ${rows.length} differ from what was declared, or could not be declared, with node:child_process.\n`
   )

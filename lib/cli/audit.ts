@@ -11,6 +11,7 @@ import { spawn as nodeSpawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import type { Readable, Writable } from 'node:stream'
+import { addon } from '../addon/addon.js'
 import { CHILD_NOFILE_SOFT } from '../base/limits.js'
 import type { SpawnSpec } from '../process/spawn-spec.js'
 import { spawn } from '../process/spawn.js'
@@ -30,7 +31,7 @@ export interface ProbeFacts {
 
 /** What both ways gave, and what this host was like. */
 export interface AuditFacts {
-  readonly declared: { readonly env: readonly string[]; readonly umask: string; readonly nofileSoft: number }
+  readonly declared: { readonly env: readonly string[]; readonly umask: string; readonly nofileSoft: string }
   readonly childProcess: ProbeFacts
   readonly exactspawn: ProbeFacts
   /** What a start says when the working directory does not exist. */
@@ -43,6 +44,7 @@ const PROBE = { program: 'cat', searchPath: '/usr/bin:/bin' }
 const ENV = { LANG: 'C.UTF-8' }
 const UMASK = 0o077
 const STARTS = 15
+const RLIMIT_NOFILE = 7
 
 async function audit(): Promise<AuditFacts> {
   const spec: SpawnSpec = { ...PROBE, env: ENV, umask: UMASK, fds: { 0: 'pipe', 1: 'pipe', 2: 'null' } }
@@ -52,6 +54,8 @@ async function audit(): Promise<AuditFacts> {
   await child.wait()
 
   const { program } = child.receipt
+  const hard = addon().limit(RLIMIT_NOFILE)[1]
+  const nofileSoft = hard < 0 ? CHILD_NOFILE_SOFT : Math.min(CHILD_NOFILE_SOFT, hard)
   const other = nodeSpawn(program, [], { stdio: ['pipe', 'pipe', 'ignore'] })
   await once(other, 'spawn')
   const childProcess = await look(other.pid as number, other.stdin as Writable, other.stdout as Readable)
@@ -59,7 +63,7 @@ async function audit(): Promise<AuditFacts> {
   await once(other, 'close')
 
   return {
-    declared: { env: Object.keys(ENV), umask: octal(UMASK), nofileSoft: CHILD_NOFILE_SOFT },
+    declared: { env: Object.keys(ENV), umask: octal(UMASK), nofileSoft: String(nofileSoft) },
     childProcess,
     exactspawn,
     missingCwd: await missingCwd(program),
@@ -76,10 +80,11 @@ async function look(pid: number, stdin: Writable, stdout: Readable): Promise<Pro
   const field = (name: string) => new RegExp(`^${name}:\\s*(\\S+)`, 'm').exec(status)?.[1] ?? ''
   const stat = readFileSync(`${proc}/stat`, 'latin1')
   const [, , group] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  const variables = readFileSync(`${proc}/environ`, 'latin1').split('\0').filter(Boolean)
   const numbers = readdirSync(`${proc}/fd`).map(Number).sort((a, b) => a - b)
   return {
     fds: numbers.map((fd) => [fd, readlinkSync(`${proc}/fd/${fd}`)] as const),
-    env: readFileSync(`${proc}/environ`, 'latin1').split('\0').filter(Boolean).map((entry) => entry.split('=')[0] as string),
+    env: variables.map((entry) => entry.split('=')[0] as string),
     umask: field('Umask'),
     ignored: signalsIn(field('SigIgn')),
     blocked: signalsIn(field('SigBlk')),

@@ -77,7 +77,12 @@ const MECHANISMS: readonly Omit<MechanismFacts, 'offered'>[] = [
     instead: 'fork',
     cost: 'a start costs more the more memory the host has',
   },
-  { name: 'clone3', purpose: 'making the child, into a cgroup too', instead: 'clone', cost: 'nothing without a cgroup' },
+  {
+    name: 'clone3',
+    purpose: 'making the child, into a cgroup too',
+    instead: 'clone',
+    cost: 'nothing without a cgroup',
+  },
   {
     name: 'pidfd',
     purpose: 'seeing exits and sending signals without a process number',
@@ -102,7 +107,12 @@ const MECHANISMS: readonly Omit<MechanismFacts, 'offered'>[] = [
     instead: 'a walk over /proc/self/fd',
     cost: 'slower starts with thousands of descriptors',
   },
-  { name: 'memfdExec', purpose: "the guard's program", instead: '/bin/sh', cost: 'about 1 ms more for a guarded start' },
+  {
+    name: 'memfdExec',
+    purpose: "the guard's program",
+    instead: '/bin/sh',
+    cost: 'about 1 ms more for a guarded start',
+  },
 ]
 
 const NONE: NativeCapabilities = {

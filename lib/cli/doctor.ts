@@ -36,7 +36,8 @@ function render(report: DoctorReport, paint: Paint): string {
   ]
   const mechanisms = report.mechanisms.map(({ name, offered, purpose, instead, cost }) => {
     const state: [string, Style] = offered ? ['in use', 'green'] : ['missing', 'yellow']
-    return [cell(`  ${name}`), cell(...state), cell(offered ? purpose : `${purpose}; instead: ${instead}. Cost: ${cost}`)]
+    const text = offered ? purpose : `${purpose}; instead: ${instead}. Cost: ${cost}`
+    return [cell(`  ${name}`), cell(...state), cell(text)]
   })
   const verdict =
     degraded.length === 0

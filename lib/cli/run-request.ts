@@ -149,7 +149,8 @@ function readGroup({ group, fd }: RunValues): 'new' | 'session' | 'inherit' {
 
 function readLifetime({ timeout, grace, signal }: RunValues): NonNullable<SpawnSpec['lifetime']> {
   if (timeout === undefined && (grace ?? signal) !== undefined) {
-    throw new UsageError(`${grace === undefined ? '--signal' : '--grace'} says how a --timeout goes on, and there is none`)
+    const option = grace === undefined ? '--signal' : '--grace'
+    throw new UsageError(`${option} says how a --timeout goes on, and there is none`)
   }
   return {
     ...optional('timeoutMs', timeout, (text) => readDuration('--timeout', text)),

@@ -7,7 +7,12 @@ import { denysys, root } from '../support/fixture.js'
 import { tmpFolder } from '../support/tmp.js'
 import { cli } from './cli.js'
 
-async function examined(through?: string, env: Record<string, string> = {}): Promise<{ code: number | null; report: DoctorReport }> {
+interface Examined {
+  code: number | null
+  report: DoctorReport
+}
+
+async function examined(through?: string, env: Record<string, string> = {}): Promise<Examined> {
   const how = { env: { DENYSYS: denysys(), ...env }, ...(through === undefined ? {} : { through }) }
   const { code, stdout, stderr } = await cli(['doctor', '--json'], how)
   expect(stderr).toBe('')
