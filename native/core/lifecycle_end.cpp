@@ -201,6 +201,8 @@ void Lifecycle::settle() {
   settled_ = true;
   reactor_->cancel_timer(this);
   live_children_remove(this);
+  // Before the end is told: who counts descriptors right after a wait must find none of ours.
+  process_->retire();
   tell_settled();
   release_on_reactor();
 }

@@ -144,7 +144,7 @@ int Process::signal_leader(int signal) {
 
 int Process::signal_group(int signal) {
   Lock lock(mutex_);
-  if (!leads_group_) return ESRCH;
+  if (!leads_group_ || retired_) return ESRCH;
   if (group_pidfd_) return pidfd_signal_group(pidfd_.get(), signal);
   peek_locked();
   if (!number_is_ours_locked()) return ESRCH;
@@ -173,6 +173,12 @@ int Process::count_members() {
 bool Process::leader_stopped() {
   Lock lock(mutex_);
   return !exited_ && number_is_ours_locked() && process_state(pid_) == 'T';
+}
+
+void Process::retire() {
+  Lock lock(mutex_);
+  retired_ = true;
+  pidfd_.reset();
 }
 
 bool Process::dismiss_guard() {

@@ -56,6 +56,9 @@ class Process : public Counted<Process> {
   // Whether the leader is stopped by a signal: it could not act on a polite one.
   bool leader_stopped();
 
+  // All is known and nobody will be signalled any more: gives the pidfd back. From here on every signal is ESRCH.
+  void retire();
+
   // Sends the guard away with the group already dead or deliberately left; true once it is reaped.
   bool dismiss_guard();
 
@@ -75,6 +78,7 @@ class Process : public Counted<Process> {
   bool exited_ = false;
   bool reaped_ = false;
   bool guard_killed_ = false;
+  bool retired_ = false;
   ExitStatus status_;
   ReapedUsage usage_;
 };
