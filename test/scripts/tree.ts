@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { onTestFinished } from 'vitest'
 
-const repository = resolve(import.meta.dirname, '../..')
+const repository = resolve(__dirname, '../..')
 
 /** How a check ended; `found` are the lines that name something to mend. */
 export interface Checked {
