@@ -127,7 +127,8 @@ test('no error quotes the text around the fault, which may be anything [M-65]', 
 })
 
 test('every JSON text that is no trouble gives the value of JSON.parse [MP-01]', () => {
-  const texts = ['null', '0', '-0', '1e308', '"\\u2028\u2028\\/"', ' [ ] ', '\t{ }\r', '["\\ud83d\\ude00", "😀"]', '"\\\\\\""']
+  const strings = ['"\\u2028\u2028\\/"', '["\\ud83d\\ude00", "😀"]', '"\\\\\\""']
+  const texts = ['null', '0', '-0', '1e308', ' [ ] ', '\t{ }\r', ...strings]
   for (const text of texts) expect(parse(text)).toEqual(JSON.parse(text))
   expect(parse('{"a":1}\r')).toEqual({ a: 1 })
 })
