@@ -91,6 +91,10 @@ export interface SpawnDetails {
 export interface SpecDetails {
   ERR_INVALID_SPEC: { field: string; reason: string; bytes?: number; limit?: number }
   ERR_INVALID_SIGNAL: { signal: string | number }
+  ERR_INVALID_LAUNCH_RECORD: { field: string; reason: string }
+  ERR_INVALID_ENVIRONMENT_VARIABLE: { variable: string; reason: string }
+  ERR_INVALID_PHASE_TIMEOUTS: { field: string; reason: string }
+  ERR_UNDECLARED_SECRET_CHANNEL: { channel: string }
 }
 
 export interface SpecTypeDetails {
@@ -114,13 +118,17 @@ export interface LifecycleDetails {
   /** `lastError` is the name of the last errno a signal met, such as 'EPERM'. */
   ERR_TERMINATION_DEADLINE: { killDeadlineMs: number; lastError?: string; exit?: ExitFacts }
   ERR_PROCESS_GONE: { pid: number }
-  ERR_HANDLE_NOT_FOUND: { handle: string }
 }
 
 export interface CapabilityDetails {
   ERR_UNSUPPORTED: { capability: string; reason: string }
   ERR_UNSUPPORTED_PLATFORM: HostFacts
   ERR_ADDON_LOAD_FAILED: HostFacts & { tried: readonly { file: string; message: string }[] }
+  ERR_UNSUPPORTED_CONTROL: { control: string; reason: string }
+  ERR_PREFLIGHT_FAILED: { requirement: string; reason: string }
+  ERR_UNSUPPORTED_COMPLETE_PROCESS_TREE: { requirement: string; reason: string }
+  /** The cause says which control failed; the exit is its own record. */
+  ERR_CONTROL_ENFORCEMENT_LOST: { role: string; exit?: ExitFacts }
 }
 
 export interface PipeDetails {
@@ -147,11 +155,22 @@ export interface ProtocolDetails {
   ERR_HANDSHAKE_FAILED: { check: HandshakeCheck; expected: string; actual: string }
   ERR_MESSAGE_INVALID: { field: string; reason: string }
   ERR_MESSAGE_TOO_LONG: { limitBytes: number; bytes: number }
+  ERR_PROTOCOL_WRITE_FAILED: { phase: string; bytesWritten?: number }
+  /** By the worker before an answer, or by this host's own wait. */
+  ERR_PROTOCOL_CLOSED: { phase?: string; by: 'worker' | 'host' }
+  ERR_PROTOCOL_IO_TRANSFERRED: { endpoint: 'reader' | 'writer' | 'both' }
 }
 
 export interface SessionDetails {
   /** A phase is named as the method that begins it. */
   ERR_INVALID_ROLE: { phase: string; role: string }
+  ERR_CAPABILITY_NOT_SELECTED: { phase: string; capability: string }
+  ERR_PHASE_TIMEOUT: { phase: string; limitMs: number }
+  /** The worker's own words, filtered for secrets. */
+  ERR_WORKER_FAILURE: { phase: string; workerCode: string; workerMessage: string; workerDetails?: unknown }
+  /** The cause is what made it so. */
+  ERR_SESSION_UNUSABLE: { phase: string }
+  ERR_UNSUCCESSFUL_EXIT: { exit: ExitFacts }
 }
 
 export interface Details
@@ -212,7 +231,6 @@ const words: { readonly [C in ErrorCode]: (details: Details[C]) => string } = {
     `terminate the child: no exit seen ${killDeadlineMs} ms after SIGKILL` +
     (lastError === undefined ? '' : `, last error ${lastError}`),
   ERR_PROCESS_GONE: ({ pid }) => `reach process ${pid}: it has been reaped`,
-  ERR_HANDLE_NOT_FOUND: ({ handle }) => `find handle ${quote(handle)}: unknown here`,
 
   ERR_UNSUPPORTED: ({ capability, reason }) => `use ${quote(capability)}: ${reason}`,
   ERR_UNSUPPORTED_PLATFORM: (host) =>
@@ -247,6 +265,31 @@ const words: { readonly [C in ErrorCode]: (details: Details[C]) => string } = {
   ERR_MESSAGE_INVALID: ({ field, reason }) => `check message field ${quote(field)}: ${reason}`,
   ERR_MESSAGE_TOO_LONG: ({ limitBytes, bytes }) => `encode message: ${bytes} bytes, limit ${limitBytes}`,
 
+  ERR_INVALID_LAUNCH_RECORD: ({ field, reason }) => `check launch record field ${quote(field)}: ${reason}`,
+  ERR_INVALID_ENVIRONMENT_VARIABLE: ({ variable, reason }) => `check environment variable ${quote(variable)}: ${reason}`,
+  ERR_INVALID_PHASE_TIMEOUTS: ({ field, reason }) => `check phase timeout ${quote(field)}: ${reason}`,
+  ERR_UNDECLARED_SECRET_CHANNEL: ({ channel }) => `give secret to channel ${quote(channel)}: the record declares none`,
+
+  ERR_UNSUPPORTED_CONTROL: ({ control, reason }) => `use control ${quote(control)}: ${reason}`,
+  ERR_PREFLIGHT_FAILED: ({ requirement, reason }) => `meet requirement ${quote(requirement)}: ${reason}`,
+  ERR_UNSUPPORTED_COMPLETE_PROCESS_TREE: ({ requirement, reason }) =>
+    `meet requirement ${quote(requirement)}: ${reason}`,
+  ERR_CONTROL_ENFORCEMENT_LOST: ({ role }) => `end worker in role ${quote(role)}: enforcement of a control was lost`,
+
+  ERR_PROTOCOL_WRITE_FAILED: ({ phase, bytesWritten }) =>
+    `send request of ${quote(phase)}: the pipe failed${written(bytesWritten)}`,
+  ERR_PROTOCOL_CLOSED: ({ phase, by }) =>
+    `${phase === undefined ? 'use protocol pipes' : `await response of ${quote(phase)}`}: closed by the ${by}`,
+  ERR_PROTOCOL_IO_TRANSFERRED: ({ endpoint }) => `use protocol ${endpoint}: a session owns the endpoints`,
+
+  ERR_CAPABILITY_NOT_SELECTED: ({ phase, capability }) =>
+    `begin ${quote(phase)}: the plan did not select ${quote(capability)}`,
+  ERR_PHASE_TIMEOUT: ({ phase, limitMs }) => `run phase ${quote(phase)}: not done after ${limitMs} ms`,
+  ERR_WORKER_FAILURE: ({ phase, workerCode, workerMessage }) =>
+    `run phase ${quote(phase)}: the worker answered ${workerCode}, ${quote(workerMessage)}`,
+  ERR_SESSION_UNUSABLE: ({ phase }) => `begin phase ${quote(phase)}: the session ended by an earlier failure`,
+  ERR_UNSUCCESSFUL_EXIT: ({ exit }) =>
+    `end worker: it exited with ${exit.signal ?? exit.code ?? 'an unknown status'}`,
   ERR_INVALID_ROLE: ({ phase, role }) => `begin ${quote(phase)}: not for a worker in role ${quote(role)}`,
 }
 

@@ -117,11 +117,6 @@ export const errorSamples: { [C in ErrorCode]: [error: ErrorOf<C>, Class: { prot
     LifecycleError,
     'reach process 77: it has been reaped',
   ],
-  ERR_HANDLE_NOT_FOUND: [
-    new LifecycleError('ERR_HANDLE_NOT_FOUND', { handle: 'h1' }),
-    LifecycleError,
-    "find handle 'h1': unknown here",
-  ],
   ERR_UNSUPPORTED: [
     new CapabilityError('ERR_UNSUPPORTED', { capability: 'cgroup', reason: 'no cgroup v2 here' }),
     CapabilityError,
@@ -239,6 +234,86 @@ export const errorSamples: { [C in ErrorCode]: [error: ErrorOf<C>, Class: { prot
     new ProtocolError('ERR_MESSAGE_TOO_LONG', { limitBytes: 8, bytes: 9 }),
     ProtocolError,
     'encode message: 9 bytes, limit 8',
+  ],
+  ERR_INVALID_LAUNCH_RECORD: [
+    new SpecError('ERR_INVALID_LAUNCH_RECORD', { field: 'program', reason: 'must be a string' }),
+    SpecError,
+    "check launch record field 'program': must be a string",
+  ],
+  ERR_INVALID_ENVIRONMENT_VARIABLE: [
+    new SpecError('ERR_INVALID_ENVIRONMENT_VARIABLE', { variable: 'TZ', reason: 'is fixed for every worker' }),
+    SpecError,
+    "check environment variable 'TZ': is fixed for every worker",
+  ],
+  ERR_INVALID_PHASE_TIMEOUTS: [
+    new SpecError('ERR_INVALID_PHASE_TIMEOUTS', { field: 'reset', reason: 'is required' }),
+    SpecError,
+    "check phase timeout 'reset': is required",
+  ],
+  ERR_UNDECLARED_SECRET_CHANNEL: [
+    new SpecError('ERR_UNDECLARED_SECRET_CHANNEL', { channel: 'token' }),
+    SpecError,
+    "give secret to channel 'token': the record declares none",
+  ],
+  ERR_UNSUPPORTED_CONTROL: [
+    new CapabilityError('ERR_UNSUPPORTED_CONTROL', { control: 'limits', reason: "is the executor's" }),
+    CapabilityError,
+    "use control 'limits': is the executor's",
+  ],
+  ERR_PREFLIGHT_FAILED: [
+    new CapabilityError('ERR_PREFLIGHT_FAILED', { requirement: 'cgroupContainment', reason: 'no cgroup was given' }),
+    CapabilityError,
+    "meet requirement 'cgroupContainment': no cgroup was given",
+  ],
+  ERR_UNSUPPORTED_COMPLETE_PROCESS_TREE: [
+    new CapabilityError('ERR_UNSUPPORTED_COMPLETE_PROCESS_TREE', { requirement: 'tree', reason: 'setsid leaves it' }),
+    CapabilityError,
+    "meet requirement 'tree': setsid leaves it",
+  ],
+  ERR_CONTROL_ENFORCEMENT_LOST: [
+    new CapabilityError('ERR_CONTROL_ENFORCEMENT_LOST', { role: 'implementation', exit }),
+    CapabilityError,
+    "end worker in role 'implementation': enforcement of a control was lost",
+  ],
+  ERR_PROTOCOL_WRITE_FAILED: [
+    new ProtocolError('ERR_PROTOCOL_WRITE_FAILED', { phase: 'execute', bytesWritten: 3 }),
+    ProtocolError,
+    "send request of 'execute': the pipe failed (bytes written: 3)",
+  ],
+  ERR_PROTOCOL_CLOSED: [
+    new ProtocolError('ERR_PROTOCOL_CLOSED', { phase: 'execute', by: 'worker' }),
+    ProtocolError,
+    "await response of 'execute': closed by the worker",
+  ],
+  ERR_PROTOCOL_IO_TRANSFERRED: [
+    new ProtocolError('ERR_PROTOCOL_IO_TRANSFERRED', { endpoint: 'reader' }),
+    ProtocolError,
+    'use protocol reader: a session owns the endpoints',
+  ],
+  ERR_CAPABILITY_NOT_SELECTED: [
+    new SessionError('ERR_CAPABILITY_NOT_SELECTED', { phase: 'execute', capability: 'one_shot' }),
+    SessionError,
+    "begin 'execute': the plan did not select 'one_shot'",
+  ],
+  ERR_PHASE_TIMEOUT: [
+    new SessionError('ERR_PHASE_TIMEOUT', { phase: 'reset', limitMs: 20 }),
+    SessionError,
+    "run phase 'reset': not done after 20 ms",
+  ],
+  ERR_WORKER_FAILURE: [
+    new SessionError('ERR_WORKER_FAILURE', { phase: 'reset', workerCode: 'internal_error', workerMessage: 'no' }),
+    SessionError,
+    "run phase 'reset': the worker answered internal_error, 'no'",
+  ],
+  ERR_SESSION_UNUSABLE: [
+    new SessionError('ERR_SESSION_UNUSABLE', { phase: 'reset' }),
+    SessionError,
+    "begin phase 'reset': the session ended by an earlier failure",
+  ],
+  ERR_UNSUCCESSFUL_EXIT: [
+    new SessionError('ERR_UNSUCCESSFUL_EXIT', { exit }),
+    SessionError,
+    'end worker: it exited with 7',
   ],
   ERR_INVALID_ROLE: [
     new SessionError('ERR_INVALID_ROLE', { phase: 'reset', role: 'evaluator' }),

@@ -1,0 +1,221 @@
+/**
+ * A version 1 worker over POSIX pipes: requests and responses on two pipes of their own, logs on the standard streams, the
+ * group its own, standard input disconnected.
+ */
+import type { Bounds } from '../base/deadline.js'
+import { ProtocolError } from '../base/errors.js'
+import type { PrivateDirectory } from '../directory/private-directory.js'
+import type { Redactor } from '../io/redactor.js'
+import { createRedactor } from '../io/redactor.js'
+import { capture } from '../process/capture.js'
+import type { Child, TerminateOptions } from '../process/child.js'
+import { pipe } from '../process/endpoint.js'
+import type { Exit, ExitStatus } from '../process/exit.js'
+import type { LogSnapshot } from '../process/log.js'
+import type { Receipt } from '../process/receipt.js'
+import { spawn } from '../process/spawn.js'
+import { PROTOCOL_VARIABLES } from './launch-record.js'
+import type { WorkerLogSnapshot } from './log-snapshot.js'
+import { liveLogSnapshot } from './log-snapshot.js'
+import type { FrameStream } from '../protocol/frame.js'
+import type { ProtocolWriter } from './protocol-endpoints.js'
+import { ProtocolEndpoints } from './protocol-endpoints.js'
+import type { WorkerCommand } from './worker-command.js'
+
+/** The end of a worker: its exit and complete captures. */
+export interface WorkerOutput {
+  readonly exit: Exit
+  readonly stdout: LogSnapshot
+  readonly stderr: LogSnapshot
+}
+
+const DEFAULT_FDS = { read: 3, write: 4 } as const
+
+export class PosixWorkerProcess implements AsyncDisposable {
+  readonly #child: Child
+  readonly #endpoints: ProtocolEndpoints
+  readonly #directory: PrivateDirectory | undefined
+  /** Takes the worker's secrets out of diagnostics. */
+  readonly redact: Redactor
+  #transferred = false
+  #ending = false
+  #output: Promise<WorkerOutput> | undefined
+
+  private constructor(
+    child: Child,
+    endpoints: ProtocolEndpoints,
+    redact: Redactor,
+    directory: PrivateDirectory | undefined,
+  ) {
+    this.#child = child
+    this.#endpoints = endpoints
+    this.redact = redact
+    this.#directory = directory
+  }
+
+  /**
+   * Starts a prepared command, once. The worker gets its two descriptors' numbers in `METEWAND_PROTOCOL_READ_FD` and
+   * `METEWAND_PROTOCOL_WRITE_FD`, in place of whatever the command's environment says.
+   *
+   * @param directory removed once the worker has ended; from the call on it is the process's
+   * @throws {SpawnError} ERR_COMMAND_CONSUMED, ERR_SPAWN_FAILED, ERR_PIPE_CREATE_FAILED
+   * @throws as spawn
+   */
+  static async spawn(
+    command: WorkerCommand,
+    options: { signal?: AbortSignal; directory?: PrivateDirectory } = {},
+  ): Promise<PosixWorkerProcess> {
+    const { logs, protocolFds = DEFAULT_FDS, protocolVariables = PROTOCOL_VARIABLES, ...spec } = command.consume()
+    const requests = pipe('childReads')
+    const responses = pipe('childWrites')
+    const redact = createRedactor((spec.secrets ?? []).map((secret) => Buffer.from(secret as string)))
+    const endpoints = new ProtocolEndpoints(responses.host, requests.host, redact)
+    try {
+      const given = spec.env === 'inherit' ? process.env : spec.env
+      const numbers = {
+        [protocolVariables.read]: String(protocolFds.read),
+        [protocolVariables.write]: String(protocolFds.write),
+      }
+      const child = await spawn(
+        {
+          ...spec,
+          env: { ...(given as Record<string, string>), ...numbers },
+          group: 'new',
+          fds: {
+            ...spec.fds,
+            0: 'null',
+            1: capture({ headBytes: logs.stdoutBytes }),
+            2: capture({ headBytes: logs.stderrBytes }),
+            [protocolFds.read]: requests.child,
+            [protocolFds.write]: responses.child,
+          },
+        },
+        options.signal === undefined ? {} : { signal: options.signal },
+      )
+      return new PosixWorkerProcess(child, endpoints, redact, options.directory)
+    } catch (error) {
+      requests.child.close()
+      responses.child.close()
+      endpoints.close()
+      throw error
+    }
+  }
+
+  get pid(): number {
+    return this.#child.pid
+  }
+
+  get receipt(): Receipt {
+    return this.#child.receipt
+  }
+
+  /** The private directory, while there is one. */
+  get workingDirectory(): string | undefined {
+    return this.#directory?.path
+  }
+
+  /**
+   * Gives the response end through the bounded frame reader, before a session has it.
+   *
+   * @throws {ProtocolError} ERR_PROTOCOL_IO_TRANSFERRED, ERR_PROTOCOL_CLOSED
+   */
+  protocolReader(): FrameStream {
+    this.#checkEndpoints('reader')
+    return this.#endpoints.reader
+  }
+
+  /** Gives the request end as a byte writer, before a session has it. Throws as protocolReader. */
+  protocolWriter(): ProtocolWriter {
+    this.#checkEndpoints('writer')
+    return this.#endpoints.writer
+  }
+
+  /** @internal Hands both ends to a session, for good [M-15]. */
+  transferEndpoints(): ProtocolEndpoints {
+    this.#checkEndpoints('both')
+    this.#transferred = true
+    return this.#endpoints
+  }
+
+  /** Gives both log prefixes as they are by now: incomplete, and without the beginning of a secret [M-21, M-23]. */
+  logSnapshot(): WorkerLogSnapshot {
+    return liveLogSnapshot(this.#child.log(1).snapshot(), this.#child.log(2).snapshot())
+  }
+
+  tryWait(): ExitStatus | null {
+    return this.#child.tryWait()
+  }
+
+  interrupt(): boolean {
+    return this.#child.interrupt()
+  }
+
+  kill(): boolean {
+    return this.#child.kill()
+  }
+
+  /** Runs the ladder and confirms the end; logs and directory are for wait. Repeatable, also after an error. */
+  async terminate(options: TerminateOptions): Promise<ExitStatus> {
+    try {
+      return await this.#child.terminate(options)
+    } catch (error) {
+      // That the logs did not end in time is wait's to tell, with the exit.
+      if ((error as { code?: string }).code !== 'ERR_LOG_DRAIN_DEADLINE') throw error
+      return (error as { exit: Exit }).exit
+    }
+  }
+
+  /** @internal Waits for the exit alone, within bounds; settles the group. */
+  async awaitExit(bounds: Bounds): Promise<ExitStatus> {
+    try {
+      return await this.#child.wait(bounds)
+    } catch (error) {
+      const seen = this.#child.tryWait()
+      const { code } = error as { code?: string }
+      if (seen !== null && (code === 'ERR_LOG_DRAIN_DEADLINE' || code === 'ERR_WAIT_TIMEOUT')) return seen
+      throw error
+    }
+  }
+
+  /**
+   * Closes both protocol ends, waits for the exit, kills what is left of the group, gives both logs one shared second,
+   * removes the private directory. Repeatable: every call gives the same.
+   *
+   * @throws {LifecycleError} ERR_LOG_DRAIN_DEADLINE with the exit, instead of a record that claims to be complete [M-32]
+   * @throws {DirectoryError} ERR_PRIVATE_DIRECTORY_REMOVE_FAILED
+   */
+  wait(): Promise<WorkerOutput> {
+    return (this.#output ??= this.#wait())
+  }
+
+  /** Kills the group, ends the logs, closes the ends, removes the directory. Repeatable. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closeEndpoints()
+    try {
+      await this.#child[Symbol.asyncDispose]()
+    } finally {
+      await this.#directory?.remove()
+    }
+  }
+
+  async #wait(): Promise<WorkerOutput> {
+    this.#closeEndpoints()
+    try {
+      const exit = await this.#child.wait()
+      const { 1: stdout, 2: stderr } = exit.logs as Record<1 | 2, LogSnapshot>
+      return Object.freeze({ exit, stdout, stderr })
+    } finally {
+      await this.#directory?.remove()
+    }
+  }
+
+  #closeEndpoints(): void {
+    this.#ending = true
+    this.#endpoints.close()
+  }
+
+  #checkEndpoints(endpoint: 'reader' | 'writer' | 'both'): void {
+    if (this.#transferred) throw new ProtocolError('ERR_PROTOCOL_IO_TRANSFERRED', { endpoint })
+    if (this.#ending) throw new ProtocolError('ERR_PROTOCOL_CLOSED', { by: 'host' })
+  }
+}

@@ -1,0 +1,127 @@
+/**
+ * Launches a worker from a resolved record, in a private directory, with nothing of the host's environment. Protects
+ * reproducibility from what happens to be around; it is no sandbox [M-67].
+ */
+import { DisposeStack } from '../base/dispose.js'
+import { suppress, toError, SpecError } from '../base/errors.js'
+import { createPrivateDirectory } from '../directory/private-directory.js'
+import type { FdSource } from '../process/fd-map.js'
+import type { SpawnSpec } from '../process/spawn-spec.js'
+import type { LaunchRecord, SecretChannel } from './launch-record.js'
+import { readLaunchRecord } from './launch-record.js'
+import { PosixWorkerProcess } from './posix-worker-process.js'
+import type { WorkerLogLimits } from './worker-command.js'
+import { checkLogLimits, WorkerCommand } from './worker-command.js'
+import { fixedEnvironment, makePrivatePlaces } from './worker-environment.js'
+
+/** Resource controls, for executors: the launcher itself takes none. */
+export type WorkerControls = Pick<
+  SpawnSpec,
+  'limits' | 'nice' | 'affinity' | 'uid' | 'gid' | 'groups' | 'noNewPrivs' | 'cgroup' | 'guard'
+>
+
+export interface LaunchOptions {
+  /** An existing directory of the caller's; it stays, and must stay, for the worker's life. */
+  readonly privateRoot: string
+  readonly logs: WorkerLogLimits
+  /** Values for the channels that the record declares, by their names. Never part of the record. */
+  readonly secrets?: Readonly<Record<string, string | Uint8Array>>
+  readonly protocolFds?: { readonly read: number; readonly write: number }
+  readonly signal?: AbortSignal
+}
+
+const DEFAULT_FDS = { read: 3, write: 4 } as const
+
+/**
+ * Starts a worker: exact program and arguments, umask 0077, the fixed environment, the record's allowlisted variables, the
+ * declared secrets. Its working directory is made for it beneath the private root and goes when it is waited for.
+ *
+ * @throws {SpecError} ERR_INVALID_LAUNCH_RECORD, ERR_INVALID_ENVIRONMENT_VARIABLE, ERR_UNDECLARED_SECRET_CHANNEL, before a
+ *   directory exists
+ * @throws {SpecTypeError} ERR_INVALID_LOG_LIMITS
+ * @throws {CapabilityError} ERR_UNSUPPORTED_CONTROL
+ * @throws {DirectoryError} ERR_PRIVATE_ROOT_UNAVAILABLE, ERR_PRIVATE_DIRECTORY_CREATE_FAILED
+ * @throws as spawn; the directory is gone again
+ */
+export async function launchTrustedLocalWorker(
+  record: LaunchRecord,
+  options: LaunchOptions,
+): Promise<PosixWorkerProcess> {
+  return await launchWorker(record, options, {})
+}
+
+/** @internal As launchTrustedLocalWorker, with the controls that an executor is asked for. */
+export async function launchWorker(
+  given: LaunchRecord,
+  options: LaunchOptions,
+  controls: WorkerControls,
+): Promise<PosixWorkerProcess> {
+  const record = readLaunchRecord(given)
+  const logs = checkLogLimits(options.logs)
+  const protocolFds = options.protocolFds ?? DEFAULT_FDS
+  const secrets = readSecrets(record.secretChannels, options.secrets ?? {})
+  const undo = new DisposeStack()
+  try {
+    const directory = await createPrivateDirectory(options.privateRoot, { prefix: 'worker' })
+    undo.defer(() => directory.remove())
+    await makePrivatePlaces(directory.path)
+    const channels = deliverSecrets(record.secretChannels, secrets, protocolFds)
+    const command = new WorkerCommand({
+      ...controls,
+      program: record.program,
+      args: record.args,
+      env: { ...fixedEnvironment(directory.path), ...record.environment, ...channels.variables },
+      cwd: directory.path,
+      umask: 0o077,
+      secrets: [...secrets.values()],
+      logs,
+      protocolFds,
+      fds: channels.fds,
+    })
+    const signal = options.signal === undefined ? {} : { signal: options.signal }
+    return await PosixWorkerProcess.spawn(command, { ...signal, directory })
+  } catch (thrown) {
+    const error = toError(thrown)
+    await undo.dispose().catch((later: unknown) => suppress(error, [toError(later)]))
+    throw error
+  }
+}
+
+function readSecrets(
+  channels: readonly SecretChannel[],
+  given: Readonly<Record<string, string | Uint8Array>>,
+): Map<string, string | Uint8Array> {
+  const declared = new Map(channels.map((channel) => [channel.name, channel]))
+  for (const channel of Object.keys(given)) {
+    if (!declared.has(channel)) throw new SpecError('ERR_UNDECLARED_SECRET_CHANNEL', { channel })
+  }
+  return new Map(
+    channels.map(({ name }) => {
+      const value = Object.hasOwn(given, name) ? given[name] : undefined
+      if (value !== undefined) return [name, value]
+      throw new SpecError('ERR_INVALID_SPEC', { field: `secrets.${name}`, reason: 'is declared by the record and missing' })
+    }),
+  )
+}
+
+// A value by descriptor gets the next number that the protocol does not use; the variable says which.
+function deliverSecrets(
+  channels: readonly SecretChannel[],
+  secrets: ReadonlyMap<string, string | Uint8Array>,
+  taken: { readonly read: number; readonly write: number },
+): { variables: Record<string, string | Uint8Array>; fds: Record<number, FdSource> } {
+  const variables: Record<string, string | Uint8Array> = {}
+  const fds: Record<number, FdSource> = {}
+  let next = 3
+  for (const { name, by, variable } of channels) {
+    const value = secrets.get(name) as string | Uint8Array
+    if (by === 'variable') {
+      variables[variable] = value
+      continue
+    }
+    while (next === taken.read || next === taken.write) next++
+    fds[next] = { bytes: Buffer.from(value as string) }
+    variables[variable] = String(next++)
+  }
+  return { variables, fds }
+}

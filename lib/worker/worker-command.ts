@@ -1,0 +1,52 @@
+/** A worker's start, prepared: consumed by one attempt, also one that fails [M-09]. */
+import { SpawnError, SpecTypeError } from '../base/errors.js'
+import type { SpawnSpec } from '../process/spawn-spec.js'
+
+/** Limits of the two log streams, in bytes; neither has a default, and either may be 0 [M-16]. */
+export interface WorkerLogLimits {
+  readonly stdoutBytes: number
+  readonly stderrBytes: number
+}
+
+/** What of a spec is a worker's to say. Standard streams, group and ownership are the transport's. */
+export type WorkerSpec = Omit<SpawnSpec, 'fds' | 'group' | 'owner' | 'leftovers' | 'lifetime'> & {
+  readonly logs: WorkerLogLimits
+  /** Numbers of the protocol descriptors in the worker; 3 and 4 unless named. */
+  readonly protocolFds?: { readonly read: number; readonly write: number }
+  /** Variables that tell them. */
+  readonly protocolVariables?: { readonly read: string; readonly write: string }
+  /** More descriptors for the worker, such as secret channels. */
+  readonly fds?: SpawnSpec['fds']
+}
+
+export class WorkerCommand {
+  #spec: WorkerSpec | undefined
+
+  /** @throws {SpecTypeError} ERR_INVALID_LOG_LIMITS */
+  constructor(spec: WorkerSpec) {
+    checkLogLimits(spec.logs)
+    this.#spec = spec
+  }
+
+  get consumed(): boolean {
+    return this.#spec === undefined
+  }
+
+  /** @internal Gives the spec to the one attempt. */
+  consume(): WorkerSpec {
+    const spec = this.#spec
+    if (spec === undefined) throw new SpawnError('ERR_COMMAND_CONSUMED', { field: 'command' })
+    this.#spec = undefined
+    return spec
+  }
+}
+
+export function checkLogLimits(logs: unknown): WorkerLogLimits {
+  const limits = (logs ?? {}) as WorkerLogLimits
+  for (const field of ['stdoutBytes', 'stderrBytes'] as const) {
+    if (Number.isSafeInteger(limits[field]) && limits[field] >= 0) continue
+    const reason = 'is required and must be an integer of 0 or more bytes'
+    throw new SpecTypeError('ERR_INVALID_LOG_LIMITS', { field: `logs.${field}`, reason })
+  }
+  return limits
+}

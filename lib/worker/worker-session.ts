@@ -1,0 +1,260 @@
+/**
+ * The typed exchange with one worker, from hello to shutdown. Owns both endpoints and the process: a failure that leaves the
+ * exchange in doubt kills the worker, once, and every later call says so.
+ */
+import type { Bounds } from '../base/deadline.js'
+import { deadlineAfter, remainingMs } from '../base/deadline.js'
+import { CapabilityError, ExactSpawnError, ProtocolError, SessionError, suppress, toError } from '../base/errors.js'
+import type { Capability, Failure, JsonObject, Method, RequestFields, ResultFields, Role, Success } from '../protocol/messages.js'
+import { Exchange, type Pending } from '../protocol/exchange.js'
+import type { WorkerLogSnapshot } from './log-snapshot.js'
+import type { Phase, PhaseTimeouts } from './phases.js'
+import { readPhaseTimeouts } from './phases.js'
+import type { PosixWorkerProcess, WorkerOutput } from './posix-worker-process.js'
+import type { ProtocolEndpoints } from './protocol-endpoints.js'
+
+export interface SessionTerms {
+  readonly role: Role
+  /** The identity that the worker must repeat. */
+  readonly workerId: string
+  /** Every phase, in milliseconds; none has a default. */
+  readonly timeouts: PhaseTimeouts
+  /** What the plan selects; only an implementation can have any, and has "one_shot" unless told. */
+  readonly capabilities?: readonly Capability[]
+  /** Bounds the connecting alone. */
+  readonly signal?: AbortSignal
+}
+
+/** What a worker said of itself. */
+export interface WorkerFacts {
+  readonly sdk: { readonly name: string; readonly version: string } | null
+  /** Reported; those that the plan did not select are inert. */
+  readonly capabilities: readonly Capability[]
+}
+
+type Request = Exclude<Method, 'hello' | 'shutdown'>
+type CallBounds = Pick<Bounds, 'signal'>
+
+export class WorkerSession implements AsyncDisposable {
+  readonly role: Role
+  readonly workerId: string
+  readonly #process: PosixWorkerProcess
+  readonly #endpoints: ProtocolEndpoints
+  readonly #exchange: Exchange
+  readonly #timeouts: PhaseTimeouts
+  readonly #selected: readonly Capability[]
+  #facts: WorkerFacts = { sdk: null, capabilities: [] }
+  #unusable: Error | undefined
+  #ended = false
+
+  private constructor(process: PosixWorkerProcess, terms: SessionTerms, timeouts: PhaseTimeouts) {
+    const { role, workerId, capabilities = role === 'implementation' ? ['one_shot'] : [] } = terms
+    this.role = role
+    this.workerId = workerId
+    this.#process = process
+    this.#timeouts = timeouts
+    this.#selected = Object.freeze([...capabilities])
+    this.#exchange = new Exchange({ role, workerId, capabilities: this.#selected, redact: process.redact })
+    this.#endpoints = process.transferEndpoints()
+  }
+
+  /**
+   * Takes over a worker's endpoints and process, and greets it.
+   *
+   * @throws {SpecError} ERR_INVALID_PHASE_TIMEOUTS; nothing is taken over
+   * @throws {ProtocolError} ERR_PROTOCOL_IO_TRANSFERRED, ERR_PROTOCOL_CLOSED; nothing is taken over
+   * @throws {ProtocolError} ERR_HANDSHAKE_FAILED {check}, ERR_FRAME_*, ERR_MESSAGE_INVALID; the worker is dead and reaped
+   * @throws {SessionError} ERR_PHASE_TIMEOUT, ERR_WORKER_FAILURE; the worker is dead and reaped
+   * @throws {AbortError} ERR_ABORTED; the worker is dead and reaped
+   */
+  static async connect(process: PosixWorkerProcess, terms: SessionTerms): Promise<WorkerSession> {
+    const timeouts = readPhaseTimeouts(terms.timeouts)
+    const session = new WorkerSession(process, terms, timeouts)
+    const bounds = terms.signal === undefined ? {} : { signal: terms.signal }
+    try {
+      const { sdk, capabilities } = await session.#run('hello', () => session.#exchange.hello(), bounds)
+      session.#facts = Object.freeze({ sdk, capabilities: Object.freeze(capabilities) })
+      return session
+    } catch (error) {
+      // Also a worker that only said no: without a greeting there is no session to go on with.
+      throw await session.#discard(toError(error))
+    }
+  }
+
+  get facts(): WorkerFacts {
+    return this.#facts
+  }
+
+  /** Whether calls can still be made. */
+  get usable(): boolean {
+    return this.#unusable === undefined && !this.#ended
+  }
+
+  get pid(): number {
+    return this.#process.pid
+  }
+
+  logSnapshot(): WorkerLogSnapshot {
+    return this.#process.logSnapshot()
+  }
+
+  /** Makes a dataset; for a dataset materializer. */
+  materialize(fields: RequestFields['materialize'], bounds: CallBounds = {}): Promise<ResultFields['materialize']> {
+    return this.#call('materialize', fields, bounds)
+  }
+
+  /** Establishes clean algorithmic state; for an implementation. */
+  prepare(fields: RequestFields['prepare'], bounds: CallBounds = {}): Promise<ResultFields['prepare']> {
+    return this.#call('prepare', fields, bounds)
+  }
+
+  /** Runs once; for an implementation. */
+  execute(fields: RequestFields['execute'], bounds: CallBounds = {}): Promise<ResultFields['execute']> {
+    return this.#call('execute', fields, bounds)
+  }
+
+  /** Judges a result; for a problem evaluator. */
+  evaluate(fields: RequestFields['evaluate'], bounds: CallBounds = {}): Promise<ResultFields['evaluate']> {
+    return this.#call('evaluate', fields, bounds)
+  }
+
+  /** Clears the attempt's state; for an implementation. A failure ends the session: nobody knows what is left. */
+  async reset(bounds: CallBounds = {}): Promise<void> {
+    await this.#call('reset', {}, bounds)
+  }
+
+  /**
+   * Says goodbye: request, acknowledgement, closed endpoints, and a clean exit, all within the one shutdown limit; then the
+   * same record that `PosixWorkerProcess.wait` gives. Ends the session whatever happens.
+   *
+   * @throws {SessionError} ERR_PHASE_TIMEOUT {phase: 'shutdown'}, ERR_UNSUCCESSFUL_EXIT {exit}
+   * @throws {CapabilityError} ERR_CONTROL_ENFORCEMENT_LOST {role}, cause ERR_LOG_DRAIN_DEADLINE: a descendant holds a log, so
+   *   the run cannot be accepted [M-88]
+   */
+  async shutdown(bounds: CallBounds = {}): Promise<WorkerOutput> {
+    this.#checkUsable('shutdown')
+    const limitMs = this.#timeouts.shutdown
+    const deadline = deadlineAfter(limitMs)
+    await this.#run('shutdown', () => this.#exchange.request('shutdown', {}), bounds)
+    this.#ended = true
+    this.#endpoints.close()
+    try {
+      const exit = await this.#process.awaitExit({ ...bounds, timeoutMs: remainingMs(deadline) })
+      if (exit.code !== 0) throw new SessionError('ERR_UNSUCCESSFUL_EXIT', { exit })
+    } catch (thrown) {
+      const late = (thrown as { code?: string }).code === 'ERR_WAIT_TIMEOUT'
+      throw await this.#discard(late ? this.#timeoutError('shutdown', thrown) : toError(thrown))
+    }
+    return await this.#collect()
+  }
+
+  /** Kills the worker and collects what is left of it. Repeatable. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#ended = true
+    await this.#process[Symbol.asyncDispose]()
+  }
+
+  async #call<M extends Request>(method: M, fields: RequestFields[M], bounds: CallBounds): Promise<ResultFields[M]> {
+    this.#checkUsable(method)
+    this.#checkSelected(method)
+    const { id: _id, ok: _ok, ...result } = await this.#run(method, () => this.#exchange.request(method, fields), bounds)
+    return result as unknown as ResultFields[M]
+  }
+
+  #checkUsable(phase: Phase): void {
+    if (this.usable) return
+    const options = this.#unusable === undefined ? {} : { cause: this.#unusable }
+    throw new SessionError('ERR_SESSION_UNUSABLE', { phase }, options)
+  }
+
+  // "one_shot" is the one capability whose requests version 1 has: without it there is nothing to execute.
+  #checkSelected(method: Request): void {
+    if (method !== 'execute' || this.role !== 'implementation' || this.#selected.includes('one_shot')) return
+    throw new SessionError('ERR_CAPABILITY_NOT_SELECTED', { phase: method, capability: 'one_shot' })
+  }
+
+  /** One request and its response within the phase's limit. What leaves the exchange in doubt ends the worker. */
+  async #run<M extends Method>(phase: M, begin: () => Pending<M>, bounds: CallBounds): Promise<Success<M>> {
+    const pending = await this.#begin(begin)
+    let answer: Success<M> | Failure
+    try {
+      answer = pending.accept(await this.#exchangeFrames(phase, pending.frame, bounds))
+    } catch (error) {
+      throw await this.#discard(toError(error))
+    }
+    if (answer.ok) return answer as Success<M>
+    const failure = this.#workerFailure(phase, answer as Failure)
+    if (phase === 'reset' || phase === 'shutdown') throw await this.#discard(failure)
+    throw failure
+  }
+
+  /** Refusals take no id and leave the session as it was, but a message that cannot be encoded ends it [MP-14]. */
+  async #begin<M extends Method>(begin: () => Pending<M>): Promise<Pending<M>> {
+    try {
+      return begin()
+    } catch (error) {
+      const lost = ExactSpawnError.is(error, 'ERR_MESSAGE_INVALID') || ExactSpawnError.is(error, 'ERR_MESSAGE_TOO_LONG')
+      throw lost ? await this.#discard(toError(error)) : error
+    }
+  }
+
+  async #exchangeFrames(phase: Phase, frame: Buffer, bounds: CallBounds): Promise<unknown> {
+    const deadline = deadlineAfter(this.#timeouts[phase])
+    const within = () => ({ ...bounds, timeoutMs: remainingMs(deadline) })
+    try {
+      await this.#endpoints.writer.write(frame, within())
+    } catch (error) {
+      throw this.#ioError(phase, error, 'write')
+    }
+    let value: unknown
+    try {
+      value = await this.#endpoints.reader.read(within())
+    } catch (error) {
+      throw this.#ioError(phase, error, 'read')
+    }
+    if (value === undefined) throw new ProtocolError('ERR_PROTOCOL_CLOSED', { phase, by: 'worker' })
+    return value
+  }
+
+  #ioError(phase: Phase, error: unknown, operation: 'read' | 'write'): Error {
+    const { code, bytesWritten } = error as { code?: string; bytesWritten?: number }
+    if (code === 'ERR_PIPE_TIMEOUT') return this.#timeoutError(phase, error)
+    if (code === 'ERR_PIPE_CLOSED') return new ProtocolError('ERR_PROTOCOL_CLOSED', { phase, by: 'host' }, { cause: error })
+    if (operation === 'read' || code !== 'ERR_PIPE_WRITE_FAILED') return toError(error)
+    const written = bytesWritten === undefined ? {} : { bytesWritten }
+    return new ProtocolError('ERR_PROTOCOL_WRITE_FAILED', { phase, ...written }, { cause: error })
+  }
+
+  #timeoutError(phase: Phase, cause: unknown): SessionError {
+    return new SessionError('ERR_PHASE_TIMEOUT', { phase, limitMs: this.#timeouts[phase] }, { cause })
+  }
+
+  #workerFailure(phase: Phase, { error }: Failure): SessionError {
+    const details = error.details === undefined ? {} : { workerDetails: error.details as JsonObject }
+    const facts = { phase, workerCode: error.code, workerMessage: error.message, ...details }
+    return new SessionError('ERR_WORKER_FAILURE', facts)
+  }
+
+  async #collect(): Promise<WorkerOutput> {
+    try {
+      return await this.#process.wait()
+    } catch (error) {
+      if (!ExactSpawnError.is(error, 'ERR_LOG_DRAIN_DEADLINE')) throw error
+      const { exit } = error.details
+      throw new CapabilityError('ERR_CONTROL_ENFORCEMENT_LOST', { role: this.role, exit }, { cause: error })
+    }
+  }
+
+  /** Kills the worker, waits for it once, and gives the error that made it so. */
+  async #discard(error: Error): Promise<Error> {
+    if (this.#unusable !== undefined) return error
+    this.#unusable = error
+    this.#ended = true
+    try {
+      await this.#process[Symbol.asyncDispose]()
+    } catch (later) {
+      suppress(error, [toError(later)])
+    }
+    return error
+  }
+}
