@@ -1,0 +1,100 @@
+/** Workers as processes of this machine, in private directories and groups of their own. */
+import { constants } from 'node:fs'
+import { access } from 'node:fs/promises'
+import { join } from 'node:path'
+import { SpecError } from '../base/errors.js'
+import { KILL_DEADLINE_MS } from '../base/limits.js'
+import type { ExitStatus } from '../process/exit.js'
+import type { LaunchRecord } from '../worker/launch-record.js'
+import { readLaunchRecord } from '../worker/launch-record.js'
+import type { PosixWorkerProcess } from '../worker/posix-worker-process.js'
+import type { LaunchOptions, WorkerControls } from '../worker/trusted-local.js'
+import { launchWorker } from '../worker/trusted-local.js'
+import type { Capabilities, PreflightReport, Reasons, Requirements } from './preflight.js'
+import { compare, requireSatisfied } from './preflight.js'
+import type { TerminationPlan, WorkerExecutor } from './worker-executor.js'
+
+export interface LocalProcessExecutorOptions {
+  readonly privateRoot: LaunchOptions['privateRoot']
+  readonly logs: LaunchOptions['logs']
+  /** A cgroup v2 directory that this executor may own: one single-use leaf in it for each worker. */
+  readonly cgroup?: { readonly parent: string }
+}
+
+export interface LocalSpawnOptions extends Pick<LaunchOptions, 'secrets' | 'protocolFds' | 'signal'> {
+  readonly requirements?: Requirements
+  readonly controls?: Omit<WorkerControls, 'cgroup'>
+}
+
+const REASONS: Omit<Reasons, 'cgroupContainment'> = {
+  privateWorkingDirectories: 'made beneath the private root, 0700, and removed',
+  processGroups: 'each worker leads its own',
+  completeProcessTreeContainment:
+    'a POSIX descendant can leave its group by making a session, and a worker of the same user can leave a cgroup',
+  filesystemIsolation: 'a private directory isolates working files and restricts no access to others',
+}
+
+export class LocalProcessExecutor implements WorkerExecutor<PosixWorkerProcess, LocalSpawnOptions> {
+  readonly #options: LocalProcessExecutorOptions
+
+  /** Does no I/O. */
+  constructor(options: LocalProcessExecutorOptions) {
+    this.#options = Object.freeze({ ...options })
+  }
+
+  async preflight(requirements: Requirements = {}): Promise<PreflightReport> {
+    const cgroup = await this.#cgroupSupport()
+    const capabilities: Capabilities = Object.freeze({
+      privateWorkingDirectories: 'supported',
+      processGroups: 'supported',
+      cgroupContainment: cgroup.status,
+      completeProcessTreeContainment: 'unsupported',
+      filesystemIsolation: 'unsupported',
+    })
+    return compare(requirements, capabilities, { ...REASONS, cgroupContainment: cgroup.reason })
+  }
+
+  /**
+   * Starts a worker, usable by `WorkerSession.connect`.
+   *
+   * @throws {CapabilityError} ERR_UNSUPPORTED_COMPLETE_PROCESS_TREE, ERR_PREFLIGHT_FAILED, before anything is allocated
+   * @throws as launchTrustedLocalWorker
+   */
+  async spawn(record: LaunchRecord, options: LocalSpawnOptions = {}): Promise<PosixWorkerProcess> {
+    requireSatisfied(await this.preflight(options.requirements))
+    const checked = readLaunchRecord(record)
+    const { privateRoot, logs, cgroup } = this.#options
+    const { secrets, protocolFds, signal, controls = {} } = options
+    const launch: LaunchOptions = {
+      privateRoot,
+      logs,
+      ...(secrets === undefined ? {} : { secrets }),
+      ...(protocolFds === undefined ? {} : { protocolFds }),
+      ...(signal === undefined ? {} : { signal }),
+    }
+    return await launchWorker(checked, launch, { ...controls, ...(cgroup === undefined ? {} : { cgroup }) })
+  }
+
+  /**
+   * Sends SIGINT to the group, waits the grace period, sends SIGKILL to the group also when the leader has gone, and waits
+   * one more second for the leader. Then `worker.wait()` collects the logs and releases the private directory.
+   *
+   * @throws {LifecycleError} ERR_TERMINATION_DEADLINE; the worker stays the caller's, and the call can be repeated
+   */
+  async terminate(worker: PosixWorkerProcess, plan: TerminationPlan): Promise<ExitStatus> {
+    if (plan?.graceMs === undefined) throw new SpecError('ERR_INVALID_SPEC', { field: 'graceMs', reason: 'is required' })
+    return await worker.terminate({ killDeadlineMs: KILL_DEADLINE_MS, ...plan, firstSignal: 'SIGINT' })
+  }
+
+  async #cgroupSupport(): Promise<{ status: 'supported' | 'unsupported'; reason: string }> {
+    const parent = this.#options.cgroup?.parent
+    if (parent === undefined) return { status: 'unsupported', reason: 'no cgroup was given to this executor' }
+    try {
+      await access(join(parent, 'cgroup.procs'), constants.W_OK)
+      await access(parent, constants.W_OK | constants.X_OK)
+      return { status: 'supported', reason: 'descendants die with their leaf, also after setsid and a double fork' }
+    } catch (error) {
+      return { status: 'unsupported', reason: `${parent} cannot be used: ${(error as Error).message}` }
+    }
+  }
+}

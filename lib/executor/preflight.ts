@@ -1,0 +1,78 @@
+/** Requirement against capability, every line said outright: absence never means no [M-74]. */
+import { CapabilityError, SpecError } from '../base/errors.js'
+
+export type Support = 'supported' | 'unsupported'
+
+/** What a local executor can do. Private directories isolate working files; they restrict no access to others [M-77]. */
+export interface Capabilities {
+  readonly privateWorkingDirectories: Support
+  readonly processGroups: Support
+  readonly cgroupContainment: Support
+  readonly completeProcessTreeContainment: Support
+  readonly filesystemIsolation: Support
+}
+
+export type CapabilityName = keyof Capabilities
+
+/** What a run needs; a capability that is not named is not required. */
+export type Requirements = { readonly [Name in CapabilityName]?: 'required' | 'not-required' }
+
+export interface PreflightLine {
+  readonly capability: CapabilityName
+  readonly status: Support
+  readonly required: boolean
+  readonly reason: string
+}
+
+export interface PreflightReport {
+  readonly satisfied: boolean
+  readonly capabilities: Capabilities
+  readonly lines: readonly PreflightLine[]
+}
+
+/** Why each line is what it is. */
+export type Reasons = Readonly<Record<CapabilityName, string>>
+
+/**
+ * Makes the report.
+ *
+ * @throws {SpecError} ERR_INVALID_SPEC: a requirement that no executor knows
+ */
+export function compare(requirements: Requirements, capabilities: Capabilities, reasons: Reasons): PreflightReport {
+  for (const [name, value] of Object.entries(requirements)) {
+    const field = `requirements.${name}`
+    if (!Object.hasOwn(capabilities, name)) throw new SpecError('ERR_INVALID_SPEC', { field, reason: 'is no capability' })
+    if (value !== 'required' && value !== 'not-required') {
+      throw new SpecError('ERR_INVALID_SPEC', { field, reason: "must be 'required' or 'not-required'" })
+    }
+  }
+  const names = Object.keys(capabilities) as CapabilityName[]
+  const lines = names.map((capability) =>
+    Object.freeze({
+      capability,
+      status: capabilities[capability],
+      required: requirements[capability] === 'required',
+      reason: reasons[capability],
+    }),
+  )
+  const satisfied = lines.every(({ status, required }) => !required || status === 'supported')
+  return Object.freeze({ satisfied, capabilities, lines: Object.freeze(lines) })
+}
+
+/**
+ * Throws what a report that is not satisfied means.
+ *
+ * @throws {CapabilityError} ERR_UNSUPPORTED_COMPLETE_PROCESS_TREE; ERR_PREFLIGHT_FAILED for any other requirement
+ */
+export function requireSatisfied(report: PreflightReport): void {
+  const missing = report.lines.filter(({ status, required }) => required && status === 'unsupported')
+  const [first] = missing
+  if (first === undefined) return
+  // Named apart: it is the one that users most often believe to have.
+  const tree = missing.find(({ capability }) => capability === 'completeProcessTreeContainment')
+  if (tree !== undefined) {
+    const details = { requirement: tree.capability, reason: tree.reason }
+    throw new CapabilityError('ERR_UNSUPPORTED_COMPLETE_PROCESS_TREE', details)
+  }
+  throw new CapabilityError('ERR_PREFLIGHT_FAILED', { requirement: first.capability, reason: first.reason })
+}
