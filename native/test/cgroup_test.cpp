@@ -9,7 +9,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "child_case.h"
 #include "harness.h"
+#include "host_case.h"
 #include "process_table.h"
 #include "support.h"
 
@@ -129,7 +131,7 @@ TEST("leftovers that are kept stay in the leaf, which then cannot go [N-15]") {
   child.settled();
   CHECK(!gone(escapee));
   CHECK_EQ(leaf.members(), std::to_string(escapee) + "\n");
-  kill(escapee, SIGKILL);
+  send(escapee, SIGKILL);
 }
 
 // CLONE_INTO_CGROUP kills at birth in a leaf that was killed once [docs/native.md T13]; joining by file does not.
@@ -167,7 +169,7 @@ TEST("without a file to kill a leaf with, every listed member is killed, beyond 
   CHECK_EQ(kill_cgroup(opened.get()), 0);
   CHECK(until([&] { return gone(first.pid) && gone(last.pid); }));
   for (const Spawned* spawned : {&first, &last}) {
-    kill(spawned->pid, SIGKILL);
+    send(spawned->pid, SIGKILL);
     reap(*spawned);
   }
 }

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sys/file.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <vector>
@@ -36,7 +37,7 @@ TEST("the end of a foreign pipe shows at once after each of 300 starts [N-4]") {
       Spawned spawned = start_now(fixture_request({"pause"}));
       pipe.write_end.reset();
       late += !ended(pipe.read_end.get());
-      kill(spawned.pid, SIGKILL);
+      send(spawned.pid, SIGKILL);
       reap(spawned);
     }
     if (late > 0) std::printf("  %s\n", path.name);
@@ -63,13 +64,13 @@ TEST("close-on-exec alone leaves a window in which the end of a pipe is not seen
       AllSignalsBlocked blocked;
       pid = clone_shared(stack, nullptr, [](void* argument) {
         auto** words = static_cast<char**>(argument);
-        execv(words[0], words);
-        _exit(127);
+        syscall(SYS_execve, words[0], words, environ);
+        syscall(SYS_exit_group, 127);
       }, argv);
     }
     pipe.write_end.reset();
     late += !ended(pipe.read_end.get());
-    kill(pid, SIGKILL);
+    send(pid, SIGKILL);
     Spawned spawned;
     spawned.pid = pid;
     reap(spawned);
@@ -100,7 +101,7 @@ TEST("a listening port can be bound again and a lock taken while the child runs 
     CHECK_EQ(bind(again.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
     UniqueFd lock(open(path.c_str(), O_RDWR | O_CLOEXEC));
     CHECK_EQ(flock(lock.get(), LOCK_EX | LOCK_NB), 0);
-    kill(spawned.pid, SIGKILL);
+    send(spawned.pid, SIGKILL);
     reap(spawned);
   }
 }

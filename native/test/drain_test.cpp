@@ -10,8 +10,10 @@
 
 #include <memory>
 
+#include "child_case.h"
 #include "clock.h"
 #include "harness.h"
+#include "host_case.h"
 #include "process_table.h"
 #include "support.h"
 
@@ -42,7 +44,7 @@ SpawnRequest capturing(const std::vector<std::string>& verbs, uint64_t head, uin
 
 // Kills what has left the group: nothing of ours reaches it.
 void end_escapee(pid_t pid) {
-  kill(pid, SIGKILL);
+  send(pid, SIGKILL);
   CHECK(until([&] { return gone(pid); }));
 }
 

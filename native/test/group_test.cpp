@@ -5,8 +5,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "child_case.h"
 #include "clock.h"
 #include "harness.h"
+#include "host_case.h"
 #include "process_table.h"
 #include "support.h"
 
@@ -87,7 +89,7 @@ TEST("members are counted and left alive where leftovers are kept [N-14]") {
     Event settled = family.child.settled();
     CHECK_EQ(settled.fields[kGroupLeft], 2);
     CHECK_EQ(count_group_members(family.child.pid(), 0), 2);
-    killpg(family.child.pid(), SIGKILL);
+    send_group(family.child.pid(), SIGKILL);
   }
 }
 
@@ -117,7 +119,7 @@ TEST("a group is signalled through its zombie or its pidfd, and never by a numbe
     } else {
       CHECK(!gone(member));
       CHECK_EQ(process->count_members(), 0);
-      kill(member, SIGKILL);
+      send(member, SIGKILL);
     }
   }
 }
@@ -134,7 +136,7 @@ TEST("a stolen leader's group is ended where the pidfd names it, and else left a
       CHECK_EQ(waitpid(family.child.pid(), nullptr, 0), family.child.pid());
       family.child.settled();
       CHECK_EQ(gone(member), named);
-      kill(member, SIGKILL);
+      send(member, SIGKILL);
     }
   }
 }
@@ -153,7 +155,7 @@ TEST("a group that does not exist of its own is never signalled, only its leader
     CHECK_EQ(settled.fields[kSignal], SIGKILL);
     CHECK_EQ(settled.fields[kGroupLeft], 0);
     CHECK(!gone(member));
-    kill(member, SIGKILL);
+    send(member, SIGKILL);
   }
 }
 
@@ -221,7 +223,7 @@ TEST("a stopped child gets its first signal and acts on it, stopped before or af
     HooksInForce hooks(hooks_wanted);
     Family before({"trap", "TERM", "", "3", "--", "text", "up\n", "--", "pause"});
     CHECK(before.next_line_is("up"));
-    kill(before.child.pid(), SIGSTOP);
+    send(before.child.pid(), SIGSTOP);
     CHECK(until([&] { return process_state(before.child.pid()) == 'T'; }));
     before.child.life().end(EndedBy::kTerminate, term(100000));
     CHECK_EQ(before.child.settled().fields[kCode], 3);
@@ -230,9 +232,9 @@ TEST("a stopped child gets its first signal and acts on it, stopped before or af
     CHECK(after.next_line_is("up"));
     after.child.life().end(EndedBy::kTerminate, term(100000));
     CHECK(after.next_line_is("got"));
-    kill(after.child.pid(), SIGSTOP);
+    send(after.child.pid(), SIGSTOP);
     CHECK(until([&] { return process_state(after.child.pid()) != 'T'; }));
-    kill(after.child.pid(), SIGUSR1);
+    send(after.child.pid(), SIGUSR1);
     Event settled = after.child.settled();
     CHECK(settled.fields[kCode] == 5 || settled.fields[kSignal] == SIGUSR1);
   }
@@ -241,7 +243,7 @@ TEST("a stopped child gets its first signal and acts on it, stopped before or af
 TEST("a stopped group is killed without being continued [N-14, M-41]") {
   Family family({"text", "up\n", "--", "pause"});
   CHECK(family.next_line_is("up"));
-  killpg(family.child.pid(), SIGSTOP);
+  send_group(family.child.pid(), SIGSTOP);
   CHECK(until([&] { return process_state(family.child.pid()) == 'T'; }));
   CHECK_EQ(family.child.life().kill(EndedBy::kKill), 0);
   CHECK_EQ(family.child.settled().fields[kSignal], SIGKILL);
@@ -284,7 +286,7 @@ TEST("a child can join a group whose leader exits meanwhile, because its number 
     Child joining(std::move(request), {}, {}, leader.child.life_ref());
     CHECK(until([&] { return children_of(getpid()).size() == 2; }));
     leader.child.life().set_waiting(true);
-    kill(leader.child.pid(), SIGTERM);
+    send(leader.child.pid(), SIGTERM);
     leader.child.exited();
     { ReactorHeld passed; }
     CHECK_EQ(process_state(leader.child.pid()), 'Z');

@@ -5,7 +5,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "child_case.h"
 #include "harness.h"
+#include "host_case.h"
 #include "process_table.h"
 #include "support.h"
 
@@ -71,8 +73,11 @@ TEST("a host that dies in the middle of a start leaves no program running [N-11,
   for (const StartPath& path : start_paths()) {
     Host host("starts-one-child", {path.name, "300", "0"});
     read_line(host.output());
-    CHECK(until([&] { return !children_of(host.pid()).empty(); }));
-    pid_t child = children_of(host.pid())[0];
+    pid_t child = 0;
+    CHECK(until([&] {
+      for (pid_t each : children_of(host.pid())) child = each;
+      return child != 0;
+    }));
     host.kill_now();
     CHECK(until([&] { return gone(child); }));
   }
@@ -186,5 +191,5 @@ TEST("leftovers that are kept outlive the guard and the host's interest [N-11, N
   Event settled = child.settled();
   CHECK_EQ(settled.fields[kGroupLeft], 2);
   CHECK_EQ(count_group_members(child.pid(), 0), 2);
-  killpg(child.pid(), SIGKILL);
+  send_group(child.pid(), SIGKILL);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "child_case.h"
 #include "harness.h"
 #include "support.h"
 

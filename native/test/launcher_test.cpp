@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "harness.h"
+#include "host_case.h"
 #include "support.h"
 
 using namespace exactspawn;
@@ -234,8 +235,8 @@ HOST("signal-storm") {
     unsigned long every = ~0UL;
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &every, nullptr, sizeof every);
     while (!over.load()) {
-      kill(host_pid, SIGUSR1);
-      for (pid_t child : children_of(host_pid)) kill(child, SIGWINCH);
+      send(host_pid, SIGUSR1);
+      for (pid_t child : children_of(host_pid)) send(child, SIGWINCH);
     }
     return nullptr;
   }, nullptr);

@@ -9,6 +9,7 @@
 #include <memory>
 #include <vector>
 
+#include "child_case.h"
 #include "harness.h"
 #include "support.h"
 

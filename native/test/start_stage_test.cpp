@@ -9,7 +9,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "child_case.h"
 #include "harness.h"
+#include "host_case.h"
 #include "process_table.h"
 #include "support.h"
 
@@ -149,7 +151,7 @@ TEST("a group in another session cannot be joined, one whose leader has exited n
     CHECK(spawned.error.stage == Stage::kSetpgid);
     CHECK_EQ(spawned.error.errnum, EPERM);
   }
-  kill(leader.pid, SIGKILL);
+  send(leader.pid, SIGKILL);
   reap(leader);
 
   Child exited(fixture_request({"exit"}));
@@ -295,7 +297,7 @@ TEST("a child killed before exec is told as that, with its signal, and never ran
       request.args = string_block({"child", "marker", scratch / "ran"});
       Child child(std::move(request));
       pid_t pid = newborn();
-      CHECK_EQ(signal == SIGKILL ? kill(pid, signal) : killpg(pid, signal), 0);
+      CHECK(signal == SIGKILL ? send(pid, signal) : send_group(pid, signal));
       Event failure = child.failure();
       CHECK_EQ(failure.fields[0], static_cast<double>(Stage::kKilledBeforeExec));
       CHECK_EQ(failure.fields[4], signal);
@@ -309,10 +311,10 @@ TEST("a child stopped and continued before exec starts all the same [N-9]") {
     HooksInForce hooks(path.hooks);
     Child child(delayed(300));
     pid_t pid = newborn();
-    kill(pid, SIGSTOP);
+    send(pid, SIGSTOP);
     CHECK(until([&] { return process_state(pid) == 'T'; }));
     CHECK(!child.listener().heard(EventType::kStarted));
-    kill(pid, SIGCONT);
+    send(pid, SIGCONT);
     CHECK(child.started());
     CHECK_EQ(child.settled().fields[kCode], 7);
   }

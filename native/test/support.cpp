@@ -3,11 +3,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -25,13 +23,13 @@ namespace {
 // Far beyond what any fact takes, also under a sanitizer on a busy machine.
 constexpr int64_t kAbsurdMs = 30000;
 
+}  // namespace
+
 std::string own_path() {
   char path[4096];
   ssize_t size = readlink("/proc/self/exe", path, sizeof path);
   return std::string(path, size > 0 ? static_cast<size_t>(size) : 0);
 }
-
-}  // namespace
 
 bool until(const std::function<bool()>& fact) {
   int64_t deadline = deadline_in(kAbsurdMs);
@@ -152,10 +150,12 @@ Spawned start_now(SpawnRequest request, int join_pgid) {
 }
 
 int reap(const Spawned& spawned) {
+  CHECK(!spawned.error);
+  if (spawned.error) return -1;
   int word = -1;
   CHECK_EQ(waitpid(spawned.pid, &word, 0), spawned.pid);
   if (spawned.guard_pid > 0) {
-    kill(spawned.guard_pid, SIGKILL);
+    send(spawned.guard_pid, SIGKILL);
     waitpid(spawned.guard_pid, nullptr, 0);
   }
   return word;
@@ -260,6 +260,16 @@ std::vector<int> own_fds() {
   return fds;
 }
 
+bool send(pid_t pid, int signal) {
+  CHECK(pid > 1);
+  return pid > 1 && kill(pid, signal) == 0;
+}
+
+bool send_group(pid_t pgid, int signal) {
+  CHECK(pgid > 1);
+  return pgid > 1 && kill(-pgid, signal) == 0;
+}
+
 std::vector<pid_t> children_of(pid_t wanted_parent) {
   std::vector<pid_t> children;
   DIR* directory = opendir("/proc");
@@ -283,220 +293,5 @@ bool gone(pid_t pid) {
 }
 
 bool group_gone(pid_t pgid) { return gone(pgid) && count_group_members(pgid, 0) == 0; }
-
-void Listener::emit(const Event& event) {
-  {
-    Lock lock(mutex_);
-    events_.push_back(event);
-  }
-  if (event.type == EventType::kStarted && when_started) when_started(*child());
-}
-
-void Listener::adopt(uint32_t, Lifecycle* child) {
-  Lock lock(mutex_);
-  child_ = child;
-}
-
-void Listener::retain_sink() {
-  holders_.fetch_add(1);
-  retain();
-}
-
-void Listener::release_sink() {
-  holders_.fetch_sub(1);
-  release();
-}
-
-bool Listener::heard(EventType type, Event* out) {
-  Lock lock(mutex_);
-  for (const Event& event : events_) {
-    if (event.type != type) continue;
-    if (out != nullptr) *out = event;
-    return true;
-  }
-  return false;
-}
-
-bool Listener::last(EventType type, Event* out) {
-  Lock lock(mutex_);
-  for (const Event& event : events_) {
-    if (event.type == type) *out = event;
-  }
-  return std::any_of(events_.begin(), events_.end(), [&](const Event& event) { return event.type == type; });
-}
-
-int Listener::count(EventType type) {
-  Lock lock(mutex_);
-  return static_cast<int>(std::count_if(events_.begin(), events_.end(), [&](const Event& e) { return e.type == type; }));
-}
-
-Ref<Lifecycle> Listener::child() {
-  Lock lock(mutex_);
-  return child_;
-}
-
-void Listener::forget_child() {
-  Ref<Lifecycle> last;
-  Lock lock(mutex_);
-  std::swap(last, child_);
-}
-
-Child::Child(SpawnRequest request, LifecycleOptions options, std::vector<std::string> secrets, Ref<Lifecycle> join)
-    : listener_(new Listener) {
-  start_ = new Start(1, listener_.get(), std::move(request), std::move(options), SecretSet::make(std::move(secrets)),
-                     std::move(join));
-  CHECK(!start_->submit());
-}
-
-bool Child::started() {
-  CHECK(until([&] { return listener_->heard(EventType::kStarted) || listener_->heard(EventType::kStartFailed); }));
-  Event event;
-  if (!listener_->heard(EventType::kStarted, &event)) return false;
-  pid_ = static_cast<pid_t>(event.fields[0]);
-  life_ = listener_->child();
-  return true;
-}
-
-Event Child::failure() {
-  Event event = {};
-  CHECK(!started());
-  CHECK(listener_->heard(EventType::kStartFailed, &event));
-  return event;
-}
-
-Event Child::told(EventType type) {
-  Event event = {};
-  CHECK(until([&] { return listener_->heard(type, &event); }));
-  return event;
-}
-
-Event Child::settled() {
-  life_->set_waiting(true);
-  Event event = told(EventType::kSettled);
-  life_->set_waiting(false);
-  return event;
-}
-
-std::string Child::log(int target) {
-  LogCopy copy;
-  if (!life_->copy_log(target, &copy)) return "";
-  return std::string(copy.bytes.begin(), copy.bytes.end());
-}
-
-Child::~Child() {
-  start_->cancel();
-  start_ = {};
-  if (life_) life_->kill(EndedBy::kDrop);
-  life_ = {};
-  CHECK(until([&] {
-    listener_->forget_child();  // which may come to it only now
-    return listener_->holders() == 0;
-  }));
-}
-
-namespace {
-
-HostProgram* first_host = nullptr;
-
-}  // namespace
-
-HostProgram::HostProgram(const char* name, int (*body)(const std::vector<std::string>& args))
-    : name(name), body(body), next(first_host) {
-  first_host = this;
-}
-
-int run_host(int argc, char** argv) {
-  std::vector<std::string> args(argv + 3, argv + argc);
-  int code = 120;
-  for (HostProgram* program = first_host; program != nullptr; program = program->next) {
-    if (strcmp(program->name, argv[2]) == 0) code = program->body(args);
-  }
-  std::fflush(stdout);
-  _exit(code);  // the core's threads go on until then
-}
-
-Host::Host(const char* name, const std::vector<std::string>& args, const HostSetting& setting) {
-  Pipe pipe;
-  CHECK(!make_pipe(&pipe));
-  std::vector<std::string> words = setting.under;
-  words.insert(words.end(), {own_path(), "--host", name});
-  words.insert(words.end(), args.begin(), args.end());
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  std::fflush(stdout);
-  pid_ = fork();
-  if (pid_ == 0) {
-    dup2(pipe.write_end.get(), 1);
-    if (setting.prepare) setting.prepare();
-    execv(argv[0], argv.data());
-    _exit(127);
-  }
-  output_ = std::move(pipe.read_end);
-}
-
-Host::~Host() {
-  if (pid_ > 0) kill_now();
-}
-
-void Host::kill_now() {
-  kill(pid_, SIGKILL);
-  wait();
-}
-
-int Host::wait() {
-  int word = 0;
-  waitpid(pid_, &word, 0);
-  pid_ = -1;
-  return WIFEXITED(word) ? WEXITSTATUS(word) : -1;
-}
-
-std::string Host::report() {
-  std::string text = read_to_end(output());
-  int code = wait();
-  return code == 0 ? text : text + "exit " + std::to_string(code);
-}
-
-void drop_privileges() {
-  if (geteuid() != 0) return;
-  if (setgroups(0, nullptr) != 0 || setresgid(kNobodyId, kNobodyId, kNobodyId) != 0 ||
-      setresuid(kNobodyId, kNobodyId, kNobodyId) != 0) {
-    _exit(126);
-  }
-}
-
-Reactor* reactor() {
-  Reactor* one = nullptr;
-  CHECK(!Reactor::start(&one));
-  return one;
-}
-
-struct HeldState final : Counted<HeldState> {
-  std::atomic<bool> holding{false};
-  std::atomic<bool> over{false};
-};
-
-ReactorHeld::ReactorHeld() : state_(new HeldState) {
-  struct Hold final : Task {
-    Ref<HeldState> state;
-    explicit Hold(Ref<HeldState> state) : state(std::move(state)) {}
-    void run() override {
-      state->holding = true;
-      while (!state->over) usleep(100);
-      delete this;
-    }
-  };
-  reactor()->post(new Hold(state_));
-  CHECK(until([this] { return state_->holding.load(); }));
-}
-
-ReactorHeld::~ReactorHeld() { state_->over = true; }
-
-Subreaper::Subreaper() { prctl(PR_SET_CHILD_SUBREAPER, 1); }
-
-Subreaper::~Subreaper() {
-  CHECK(until([] { return waitpid(-1, nullptr, WNOHANG) < 0 && errno == ECHILD; }));
-  prctl(PR_SET_CHILD_SUBREAPER, 0);
-}
 
 }  // namespace exactspawn::test

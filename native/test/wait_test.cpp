@@ -9,7 +9,9 @@
 
 #include <memory>
 
+#include "child_case.h"
 #include "harness.h"
+#include "host_case.h"
 #include "process_table.h"
 #include "support.h"
 
@@ -132,9 +134,9 @@ TEST("a child that is stopped and continued has not exited [N-13]") {
     Child child(fixture_request({"trap", "TERM", "", "4", "--", "pause"}));
     CHECK(child.started());
     for (int round = 0; round < 3; round++) {
-      kill(child.pid(), SIGSTOP);
+      send(child.pid(), SIGSTOP);
       CHECK(until([&] { return process_state(child.pid()) == 'T'; }));
-      kill(child.pid(), SIGCONT);
+      send(child.pid(), SIGCONT);
       CHECK(until([&] { return process_state(child.pid()) != 'T'; }));
     }
     child.life().set_waiting(true);
