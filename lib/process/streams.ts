@@ -27,7 +27,7 @@ export function readableOf(host: HostReader): Readable {
 }
 
 /**
- * A stream that writes the pipe; ending it closes the host's end. A child that is gone makes the write fail and the
+ * A stream that writes the pipe; ending it destroys it, as Node's streams do, and that closes the host's end. A child that is gone makes the write fail and the
  * stream emit 'error'; without a listener for that the stream is only closed, so that no child can end the host [B037].
  */
 export function writableOf(host: HostWriter): Writable {
@@ -37,10 +37,6 @@ export function writableOf(host: HostWriter): Writable {
     decodeStrings: true,
     write(chunk: Buffer, _encoding, done) {
       host.write(chunk, { signal: cancel.signal }).then(() => done(), done)
-    },
-    final(done) {
-      host.close()
-      done()
     },
     destroy(error, done) {
       cancel.abort()

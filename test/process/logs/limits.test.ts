@@ -130,6 +130,11 @@ test('two numbers that are the same write into one log, in their order [X-10]', 
   expect(child.log(2).snapshot()).toBe(exit.logs[1])
 })
 
+test('the text of a log with a gap has a line between head and tail that says how much is missing [X-10]', async () => {
+  const log = await logOf(['text', 'first and then the last'], { headBytes: 5, tailBytes: 4 })
+  expect(log.text()).toBe('first\n[14 bytes omitted]\nlast')
+})
+
 test('any number can be captured, and one capture may serve several numbers and children [M-16]', async () => {
   const limits = capture({ headBytes: 4 })
   for (const word of ['left', 'rest']) {
