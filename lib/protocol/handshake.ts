@@ -1,6 +1,6 @@
 /** What must be so after `hello` was answered, before any work is sent. */
 import { ProtocolError, type HandshakeCheck } from '../base/errors.js'
-import { WIRE_PROTOCOL_VERSION, type Capability, type Request, type Success } from './messages.js'
+import type { Capability, Request, Success } from './messages.js'
 
 /** The one capability whose requests v1 has; the others are names kept for later versions. */
 const SERVED: Capability = 'one_shot'
@@ -18,8 +18,7 @@ export function checkHandshake(
   selected: readonly Capability[],
 ): void {
   const { protocol, worker_id: actual, capabilities } = answer
-  const offered = offer.protocols.includes(protocol) && protocol === WIRE_PROTOCOL_VERSION
-  if (!offered) fail('version', offer.protocols.join(', '), String(protocol))
+  if (!offer.protocols.includes(protocol)) fail('version', offer.protocols.join(', '), String(protocol))
   if (actual !== offer.worker_id) fail('identity', offer.worker_id, actual)
   for (const capability of selected) {
     if (!capabilities.includes(capability)) fail('capability', capability, capabilities.join(', '))

@@ -7,8 +7,11 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { ExactSpawnError } from '../../lib/base/errors.js'
 import { FRAME_MAX_BYTES } from '../../lib/base/limits.js'
+import { canonicalJson } from '../../lib/protocol/canonical-json.js'
 import { Correlation } from '../../lib/protocol/correlation.js'
 import { encodeFrame, FrameReader } from '../../lib/protocol/frame.js'
+import { asRequest, asResponse, type Method, type Request } from '../../lib/protocol/messages.js'
+import { parseStrictJson } from '../../lib/protocol/strict-json.js'
 import { requests, successes } from './message-samples.js'
 
 const folder = join(__dirname, '../../fixtures/frames')
@@ -78,6 +81,20 @@ test('the nine abuses of a stream are all among the golden frames [MP-04]', () =
 test.each(cases)('the stream %s reads as written down, in chunks of any size [MP-01, MP-04, MP-05, MP-06]', (name) => {
   const expected = expectationOf(name)
   for (const chunkBytes of [Infinity, 1, 2, 3, 7, 64]) expect(readIn(name, chunkBytes)).toEqual(expected)
+})
+
+test('every message in docs/protocol.md is one, in canonical bytes [MP-10, M-91]', () => {
+  const text = readFileSync(join(__dirname, '../../docs/protocol.md'), 'utf8')
+  const lines = text.split('\n').filter((line) => line.startsWith('{"'))
+  const methods = new Set<string>()
+  let method: Method = 'hello'
+  for (const line of lines) {
+    const value = parseStrictJson(Buffer.from(line))
+    if ((value as Request).method === undefined) asResponse(method, value)
+    else methods.add((method = asRequest(value).method))
+    expect(canonicalJson(value)).toBe(line)
+  }
+  expect([...methods].sort()).toEqual(Object.keys(requests).sort())
 })
 
 test('every message has the bytes that were written down, and they change with no release [M-91, M-68]', () => {

@@ -133,7 +133,7 @@ test('every JSON text that is no trouble gives the value of JSON.parse [MP-01]',
   expect(parse('{"a":1}\r')).toEqual({ a: 1 })
 })
 
-test('a key of a prototype is a key like any other and changes no object [B115]', () => {
+test('a key of a prototype is a key like any other and changes no object [MP-04]', () => {
   const value = parse('{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}},"toString":1}')
   expect(Object.keys(value as object)).toEqual(['__proto__', 'constructor', 'toString'])
   expect(Object.getPrototypeOf(value)).toBe(Object.prototype)
