@@ -85,7 +85,9 @@ bool Child::started() {
 // Without a child the case has nothing to go on with.
 Lifecycle& Child::life() {
   if (!life_) {
-    std::printf("  the child is not there\n");
+    Event event = {};
+    listener_->heard(EventType::kStartFailed, &event);
+    std::printf("  no child: stage %g, syscall %g, errno %g\n", event.fields[0], event.fields[1], event.fields[2]);
     std::fflush(stdout);
     abort();
   }
