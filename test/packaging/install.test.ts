@@ -19,6 +19,13 @@ const failure = `
   const { pipe } = require('exactspawn')
   try { pipe('childReads') } catch (error) { console.log(JSON.stringify(error)) }`
 
+interface Face {
+  entry: string
+  required: string[]
+  imported: string[]
+  same: string[]
+}
+
 interface Lock {
   packages: Record<string, object>
 }
@@ -138,16 +145,20 @@ test.each([
   })
 })
 
-test('import and require give the same objects, and no other names [B098]', async () => {
-  const script = `
-    const required = require('exactspawn')
-    import('exactspawn').then((imported) => {
+test('import and require give the same objects and names at every entry [B098]', async () => {
+  const manifest = readJson<{ exports: object }>(join(project.installed, 'package.json'))
+  const entries = Object.keys(manifest.exports).filter((name) => !name.endsWith('.json'))
+  const faces = await project.says(`
+    const entries = ${JSON.stringify(entries)}.map((name) => 'exactspawn' + name.slice(1))
+    Promise.all(entries.map(async (entry) => {
+      const required = require(entry)
+      const imported = await import(entry)
       const names = Object.keys(imported)
       const same = names.filter((name) => imported[name] === required[name])
-      console.log(JSON.stringify([names.sort(), same.sort(), Object.keys(required).sort()]))
-    })`
-  const [imported, same, required] = (await project.says(script)) as [string[], string[], string[]]
-  expect(imported).toEqual(required)
-  expect(same).toEqual(required)
-  expect(required).toContain('spawn')
+      return { entry, required: Object.keys(required).sort(), imported: names.sort(), same: same.sort() }
+    })).then((faces) => console.log(JSON.stringify(faces)))`)
+  for (const { entry, required, imported, same } of faces as Face[]) {
+    expect({ entry, imported, same }).toEqual({ entry, imported: required, same: required })
+  }
+  expect((faces as Face[])[0]).toMatchObject({ entry: 'exactspawn', same: expect.arrayContaining(['spawn']) })
 })
