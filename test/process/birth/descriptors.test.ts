@@ -83,6 +83,17 @@ test('a descriptor at its own number is there, and stays close-on-exec in the ho
   expect(other.split('\n').some((line) => line.startsWith(`${fd} `))).toBe(false)
 })
 
+test('a target that is by chance a number of the start’s own gets its descriptor all the same [B003]', async () => {
+  const { fd, ino } = openFile()
+  // The start's own copies take the lowest free numbers: these.
+  const targets = Array.from({ length: 16 }, (_, index) => fd + 1 + index)
+  await onEachWay(async () => {
+    const { fds } = await audit({ fds: Object.fromEntries(targets.map((target) => [target, { hostFd: fd }])) })
+    const found = fds.slice(3).map((entry) => [entry.fd, entry.ino, entry.fdflags])
+    expect(found).toEqual(targets.map((target) => [target, ino, 0]))
+  })
+})
+
 test('descriptors that change places arrive at each other’s numbers [B003, P-1]', async () => {
   const files = [openFile(), openFile(), openFile()]
   const numbers = files.map(({ fd }) => fd)
