@@ -8,6 +8,8 @@ export {
   ExactSpawnError,
   LifecycleError,
   PipeError,
+  ProtocolError,
+  SessionError,
   SpawnError,
   SpecError,
   SpecTypeError,

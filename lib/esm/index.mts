@@ -10,6 +10,8 @@ export {
   LifecycleError,
   MiB,
   PipeError,
+  ProtocolError,
+  SessionError,
   SpawnError,
   SpecError,
   SpecTypeError,
