@@ -1,10 +1,12 @@
 /** Limits, priority, processors and ids: as declared, or no start. */
+import { join } from 'node:path'
 import type { Limits, SpawnSpec } from 'exactspawn'
 import { spawn } from 'exactspawn'
 import { expect, test } from 'vitest'
 import { connectedAddon } from '../../../lib/addon/events.js'
 import { audit } from '../../support/audit.js'
 import { hostSays } from '../../support/host.js'
+import { tmpFolder } from '../../support/tmp.js'
 import { aftermath, onEachWay, output } from './starts.js'
 
 const RLIMIT = { core: 4, nofile: 7 }
@@ -66,12 +68,11 @@ test('a limit that the kernel refuses fails the start at its stage, with its nam
 test('a limit holds: a file does not grow beyond it and the child is told by its signal [P-1]', async () => {
   const child = await spawn({
     program: '/bin/sh',
-    args: ['-c', 'exec dd if=/dev/zero of="$0" bs=1000 count=9 status=none', `/tmp/exactspawn-fsize-${process.pid}`],
+    args: ['-c', 'exec dd if=/dev/zero of="$0" bs=1000 count=9 status=none', join(tmpFolder(), 'file')],
     env: { PATH: '/usr/bin:/bin' },
     limits: { fsize: 0, core: 0 },
   })
   expect(await child.wait()).toMatchObject({ code: null, signal: 'SIGXFSZ', endedBy: 'self' })
-  await output([], { program: '/bin/rm', args: [`/tmp/exactspawn-fsize-${process.pid}`] })
 })
 
 test('priority and processors are those declared [P-1]', async () => {
