@@ -99,6 +99,9 @@ class Lifecycle final : public Counted<Lifecycle>, private Handler, private Time
   void send_continue();
   void tell_gave_up();
 
+  // What a pass over /proc answers is 0 or more, or -1 where /proc does not tell.
+  static constexpr int kNotCounted = -2;
+
   const uint32_t id_;
   const SinkRef sink_;
   const Ref<Process> process_;
@@ -124,7 +127,7 @@ class Lifecycle final : public Counted<Lifecycle>, private Handler, private Time
   bool ladder_requested_ = false;
   LadderPlan requested_ladder_;
   UniqueFd cgroup_;
-  int counted_ = -1;
+  int counted_ = kNotCounted;
   bool counting_ = false;
 
   // Reactor thread.

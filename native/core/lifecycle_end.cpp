@@ -125,7 +125,7 @@ void Lifecycle::step_ladder() {
       if (process_->group_outlives_leader()) reap();
       int members;
       if (!know_members(&members)) return;
-      gone = members == 0;
+      gone = members <= 0;
     }
     Ladder::Step step = ladder_.next(gone, now_ms());
     if (step == Ladder::Step::kSendFirst) {
@@ -179,9 +179,9 @@ bool Lifecycle::know_members(int* count) {
   {
     Lock lock(mutex_);
     if (counting_) return false;
-    if (counted_ >= 0) {
+    if (counted_ != kNotCounted) {
       *count = counted_;
-      counted_ = -1;
+      counted_ = kNotCounted;
       return true;
     }
     counting_ = true;
@@ -212,14 +212,16 @@ bool Lifecycle::settle_group() {
   if (process_->group_outlives_leader()) reap();
   int members;
   if (!know_members(&members)) return false;
-  if (group_left_ < 0) group_left_ = members;
-  if (members > 0 && !keeps_leftovers()) {
+  if (group_left_ < 0) group_left_ = std::max(members, 0);
+  if (members != 0 && !keeps_leftovers()) {
     if (group_deadline_ == kNever) {
       group_deadline_ = deadline_in(kGroupDeadlineMs);
       poll_ms_ = 1;
     }
     process_->signal_group(SIGKILL);
-    if (now_ms() < group_deadline_) {
+    // Where /proc does not tell, the signal must do: of a group whose members are all zombies that their new parent
+    // does not reap, the kernel says for ever that it has some.
+    if (members > 0 && now_ms() < group_deadline_) {
       poll_ms_ = std::min(poll_ms_ * 2, kPollMaxMs);
       wake_in(poll_ms_);
       return false;

@@ -51,7 +51,8 @@ class Process : public Counted<Process> {
   int signal_group(int signal);
   // True when the kernel answers at once that the exited leader left nobody; false means "perhaps".
   bool surely_alone();
-  // Members that are neither the leader nor the guard nor dead already. Blocks: for one pass over /proc.
+  // Members that are neither the leader nor the guard nor dead already; -1 where /proc does not tell. Blocks: for one
+  // pass over /proc.
   int count_members();
   // Whether the leader is stopped by a signal: it could not act on a polite one.
   bool leader_stopped();

@@ -65,6 +65,8 @@ bool read_stat_of(pid_t pid, Stat* out) {
 }  // namespace
 
 int count_group_members(pid_t pgid, pid_t except) {
+  Stat own;
+  if (!read_stat_of(getpid(), &own)) return -1;
   int count = 0;
   each_process([&](pid_t pid) {
     if (pid == pgid || pid == except) return;

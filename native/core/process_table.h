@@ -6,7 +6,7 @@
 namespace exactspawn {
 
 // How many live processes (neither zombie nor dead) are in group pgid, without the leader itself and `except`.
-// Blocks: for one pass over /proc, about 10 µs a process. Errors read as 0.
+// -1 where /proc does not tell: not mounted. Blocks: for one pass over /proc, about 10 µs a process.
 int count_group_members(pid_t pgid, pid_t except);
 
 // State letter of proc_pid_stat(5), or 0 when there is no such process.
