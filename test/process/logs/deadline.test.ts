@@ -114,7 +114,8 @@ test('an escaped writer is told once its reader has given up: its next write is 
   const folder = tmpFolder()
   const [ready, go, answer] = ['ready', 'go', 'answer'].map((name) => join(folder, name)) as [string, string, string]
   const script =
-    'setsid timeout 20 "$0" --ready-fd none ignore PIPE -- marker "$1" -- wait-for-file "$2" -- write-until-error 1 2>"$3" &' +
+    'setsid timeout 20 "$0" --ready-fd none ignore PIPE -- marker "$1" -- wait-for-file "$2" ' +
+    '-- write-until-error 1 2>"$3" & ' +
     'while [ ! -e "$1" ]; do sleep 0.01; done'
   const child = await spawn({
     program: '/bin/sh',
