@@ -24,7 +24,7 @@ const words = process.argv.slice(2)
 const option = words.find((word) => word.startsWith('--sanitizer='))
 const filters = words.filter((word) => word !== option)
 if (option === undefined) {
-  finish(run('build/Release/native_test', filters))
+  process.exit(run('build/Release/native_test', filters))
 } else {
   const sanitizer = sanitizers[option.slice('--sanitizer='.length)]
   if (sanitizer === undefined) {
@@ -32,10 +32,11 @@ if (option === undefined) {
     process.exit(2)
   }
   const { folder, flags, environment } = sanitizer
-  must(run('cmake', ['-S', 'native', '-B', folder, `-DEXACTSPAWN_SANITIZE=${flags}`]))
-  must(run('cmake', ['--build', folder, '--parallel', String(cpus().length)]))
+  mustSucceed(run('cmake', ['-S', 'native', '-B', folder, `-DEXACTSPAWN_SANITIZE=${flags}`]))
+  mustSucceed(run('cmake', ['--build', folder, '--parallel', String(cpus().length)]))
   // The thread sanitizer of older compilers maps its shadow at fixed places and refuses a randomized layout.
-  finish(run('setarch', [process.arch === 'x64' ? 'x86_64' : 'aarch64', '-R', `${folder}/native_test`, ...filters], environment))
+  const machine = process.arch === 'x64' ? 'x86_64' : 'aarch64'
+  process.exit(run('setarch', [machine, '-R', `${folder}/native_test`, ...filters], environment))
 }
 
 function run(program, args, environment = {}) {
@@ -44,10 +45,6 @@ function run(program, args, environment = {}) {
   return result.status ?? 1
 }
 
-function must(status) {
+function mustSucceed(status) {
   if (status !== 0) process.exit(status)
-}
-
-function finish(status) {
-  process.exit(status)
 }

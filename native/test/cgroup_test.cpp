@@ -24,14 +24,13 @@ namespace {
 class Leaf {
  public:
   Leaf() {
-    static int number = 0;
     std::string mounts = read_file("/proc/self/mountinfo");
     size_t line = mounts.find(" - cgroup2 ");
     if (line == std::string::npos) return;
     char point[4096] = {};
     sscanf(mounts.c_str() + mounts.rfind('\n', line) + 1, "%*d %*d %*s %*s %4095s", point);
-    path_ = std::string(point) + "/exactspawn-test-" + std::to_string(getpid()) + "-" + std::to_string(number++);
-    made_ = mkdir(path_.c_str(), 0755) == 0;
+    path_ = std::string(point) + "/exactspawn-test-XXXXXX";
+    made_ = mkdtemp(path_.data()) != nullptr;
   }
   ~Leaf() {
     if (made_) CHECK(until([this] { return rmdir(path_.c_str()) == 0 || errno == ENOENT; }));
@@ -78,7 +77,8 @@ TEST("what has left the group and the session dies with the leaf, and the leaf g
       HooksInForce hooks(path.hooks);
       Leaf leaf;
       if (!leaf.made()) return cannot_run(kNoCgroup);
-      SpawnRequest request = inside(leaf, {"setsid-and-hold", "2", "1000000", "--", "fork-pause", "1", "--", "exit", "4"});
+      SpawnRequest request =
+          inside(leaf, {"setsid-and-hold", "2", "1000000", "--", "fork-pause", "1", "--", "exit", "4"});
       UniqueFd output = give_pipe(&request, 1);
       request.guard = guard;
       Child child(std::move(request));
@@ -100,8 +100,8 @@ TEST("a kill and the end of a grace reach what has left the group [N-15, M-80]")
   for (bool ladder : {false, true}) {
     Leaf leaf;
     if (!leaf.made()) return cannot_run(kNoCgroup);
-    SpawnRequest request = inside(leaf, {"setsid-and-hold", "2", "1000000", "--", "ignore", "TERM", "--", "text", "up\n",
-                                         "--", "pause"});
+    SpawnRequest request = inside(leaf, {"setsid-and-hold", "2", "1000000", "--", "ignore", "TERM", "--", "text",
+                                         "up\n", "--", "pause"});
     UniqueFd output = give_pipe(&request, 1);
     Child child(std::move(request));
     CHECK(child.started());

@@ -52,7 +52,8 @@ bool Listener::last(EventType type, Event* out) {
 
 int Listener::count(EventType type) {
   Lock lock(mutex_);
-  return static_cast<int>(std::count_if(events_.begin(), events_.end(), [&](const Event& e) { return e.type == type; }));
+  return static_cast<int>(
+      std::count_if(events_.begin(), events_.end(), [&](const Event& event) { return event.type == type; }));
 }
 
 Ref<Lifecycle> Listener::child() {
@@ -129,6 +130,25 @@ Reactor* reactor() {
   Reactor* one = nullptr;
   CHECK(!Reactor::start(&one));
   return one;
+}
+
+// An event of our own comes after those that were ready before it, and a task after that.
+void pass_reactor() {
+  struct Passing final : Handler, Task {
+    std::atomic<bool> seen{false};
+    std::atomic<bool> over{false};
+    void on_ready(uint32_t) override { seen = true; }
+    void run() override { over = true; }
+  };
+  Passing passing;
+  Pipe pipe;
+  CHECK(!make_pipe(&pipe));
+  CHECK_EQ(write(pipe.write_end.get(), "x", 1), 1);
+  CHECK(!reactor()->add(pipe.read_end.get(), kReadable, true, &passing));
+  CHECK(until([&] { return passing.seen.load(); }));
+  reactor()->remove(pipe.read_end.get());
+  reactor()->post(&passing);
+  CHECK(until([&] { return passing.over.load(); }));
 }
 
 struct HeldState final : Counted<HeldState> {

@@ -73,6 +73,8 @@ class Child {
 };
 
 Reactor* reactor();
+// Comes back when the reactor has handled every event and every task of before.
+void pass_reactor();
 
 // Fields of kSettled, in the order of lifecycle_end.cpp.
 enum SettledField { kCode, kSignal, kCore, kKnown, kCause, kEscalated, kGroupLeft, kUsageKnown };

@@ -34,7 +34,9 @@ TEST("the end of a foreign pipe shows at once after each of 300 starts [N-4]") {
     for (int round = 0; round < 50; round++) {
       Pipe pipe;
       make_pipe(&pipe);
-      Spawned spawned = start_now(fixture_request({"pause"}));
+      SpawnRequest request = fixture_request({"pause"});
+      request.guard = round % 2 == 0;  // which has a copy of its own, for a moment
+      Spawned spawned = start_now(std::move(request));
       pipe.write_end.reset();
       late += !ended(pipe.read_end.get());
       send(spawned.pid, SIGKILL);

@@ -119,8 +119,8 @@ TEST("a secret leaves no trace in a log, however long it is and wherever its wri
     std::string secret(length, 's');
     for (size_t i = 0; i < length; i++) secret[i] = static_cast<char>('a' + i * 7 % 23);
     for (size_t split : {size_t{1}, length / 2, length - 1}) {
-      Child child(capturing({"text", "<", "--", "split-secret", "1", secret.substr(0, split), "30", secret.substr(split),
-                             "--", "text", ">"}, 1000, 1000), {}, {secret});
+      Child child(capturing({"text", "<", "--", "split-secret", "1", secret.substr(0, split), "30",
+                             secret.substr(split), "--", "text", ">"}, 1000, 1000), {}, {secret});
       CHECK(child.started());
       child.settled();
       LogCopy copy = log_of(child, 1);
@@ -199,7 +199,8 @@ TEST("a start whose logs cannot be watched is undone, and nothing of it runs [N-
     Spawned spawned = start_now(std::move(request));
     pid_t pid = spawned.pid;
     {
-      Ref<Process> process(new Process(pid, std::move(spawned.pidfd), true, 0, capabilities().pidfd_group_signal, false));
+      Ref<Process> process(
+          new Process(pid, std::move(spawned.pidfd), true, 0, capabilities().pidfd_group_signal, false));
       Ref<Lifecycle> life(new Lifecycle(1, listener.get(), process, {}, {}, {}, 0));
       // The reactor reads the flood of the first while the second fails.
       SysError error = life->begin(reactor(), std::move(captures), {}, Event{EventType::kStarted, 1, {}});

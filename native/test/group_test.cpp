@@ -30,7 +30,8 @@ struct Family {
   UniqueFd output;
   Child child;
 
-  explicit Family(const std::vector<std::string>& verbs, LifecycleOptions options = {}, GroupMode group = GroupMode::kNew)
+  explicit Family(const std::vector<std::string>& verbs, LifecycleOptions options = {},
+                  GroupMode group = GroupMode::kNew)
       : Family(request(verbs, group), options) {}
 
   pid_t next_member() {
@@ -186,7 +187,8 @@ TEST("members keep their grace after the leader has gone, also while a wait is p
   Subreaper subreaper;
   for (const TestHooks& hooks_wanted : group_paths()) {
     HooksInForce hooks(hooks_wanted);
-    Family family({"fork-ignore", "TERM", "100000", "--", "trap", "TERM", "", "0", "--", "text", "up\n", "--", "pause"});
+    Family family(
+        {"fork-ignore", "TERM", "100000", "--", "trap", "TERM", "", "0", "--", "text", "up\n", "--", "pause"});
     pid_t member = family.next_member();
     CHECK(family.next_line_is("up"));
     family.child.life().set_waiting(true);
@@ -240,6 +242,20 @@ TEST("a stopped child gets its first signal and acts on it, stopped before or af
   }
 }
 
+TEST("a stopped member gets the first signal and acts on it after the leader has gone [N-14, B058]") {
+  Subreaper subreaper;
+  for (const TestHooks& hooks_wanted : group_paths()) {
+    HooksInForce hooks(hooks_wanted);
+    Family family({"fork-pause", "1", "--", "exit"});
+    pid_t member = family.next_member();
+    family.child.exited();
+    send(member, SIGSTOP);
+    CHECK(until([&] { return process_state(member) == 'T'; }));
+    family.child.life().end(EndedBy::kTerminate, term(100000));
+    CHECK_EQ(family.child.settled().fields[kEscalated], 0);
+  }
+}
+
 TEST("a stopped group is killed without being continued [N-14, M-41]") {
   Family family({"text", "up\n", "--", "pause"});
   CHECK(family.next_line_is("up"));
@@ -288,7 +304,7 @@ TEST("a child can join a group whose leader exits meanwhile, because its number 
     leader.child.life().set_waiting(true);
     send(leader.child.pid(), SIGTERM);
     leader.child.exited();
-    { ReactorHeld passed; }
+    pass_reactor();
     CHECK_EQ(process_state(leader.child.pid()), 'Z');
     CHECK(joining.started());
     leader.child.life().set_waiting(false);
@@ -304,7 +320,7 @@ TEST("an end that is asked for while the start is being told is not lost [N-14, 
     Ref<Listener> listener(new Listener);
     listener->when_started = [](Lifecycle& life) {
       life.end(EndedBy::kTerminate, term(100));
-      { ReactorHeld passed; }
+      pass_reactor();
     };
     Ref<Start> start(new Start(1, listener.get(), fixture_request({"pause"}), {}, {}, {}));
     CHECK(!start->submit());

@@ -1,4 +1,5 @@
 // What a host that dies without a word leaves behind: nothing.
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -175,6 +176,24 @@ TEST("a guard is no leftover, and goes when the group is settled [N-11, N-14, B0
       CHECK_EQ(settled.fields[kCode], 3);
       CHECK_EQ(settled.fields[kGroupLeft], 0);
       CHECK(group_gone(child.pid()));
+    }
+  }
+}
+
+TEST("a guard holds its pipe and nothing else of the host [N-11, B004]") {
+  UniqueFd stray(open("/dev/null", O_RDONLY));  // not close-on-exec
+  for (bool shell : {false, true}) {
+    for (StartPath path : start_paths()) {
+      path.hooks.no_memfd_exec = shell;
+      HooksInForce hooks(path.hooks);
+      SpawnRequest request = fixture_request({"pause"});
+      request.guard = true;
+      Spawned spawned = start_now(std::move(request));
+      CHECK(!spawned.error);
+      // The shell opens its libraries first.
+      CHECK(until([&] { return fds_of(spawned.guard_pid) == std::vector<int>{0}; }));
+      send(spawned.pid, SIGKILL);
+      reap(spawned);
     }
   }
 }

@@ -147,7 +147,7 @@ TEST("what was disarmed is not told, and arming again works [N-16]") {
     CHECK_EQ(write(ends.theirs.get(), "x", 1), 1);
     ends.ours->disarm(kReadable);
   }
-  { ReactorHeld passed; }
+  pass_reactor();
   CHECK_EQ(ends.listener->count(EventType::kPipeReady), 0);
   CHECK(!ends.ours->arm(kReadable));
   CHECK_EQ(ends.told(1), kReadable);
@@ -161,7 +161,7 @@ TEST("a pipe closed while its event is on the way tells nothing [N-16]") {
     CHECK_EQ(write(ends.theirs.get(), "x", 1), 1);
     ends.ours->close();
   }
-  { ReactorHeld passed; }
+  pass_reactor();
   CHECK_EQ(ends.listener->count(EventType::kPipeReady), 0);
 }
 
@@ -170,7 +170,7 @@ TEST("a pipe that is taken is open, unwatched and the taker's [N-16]") {
   CHECK(!ends.ours->arm(kReadable));
   UniqueFd taken(ends.ours->take());
   CHECK_EQ(write(ends.theirs.get(), "x", 1), 1);
-  { ReactorHeld passed; }
+  pass_reactor();
   CHECK_EQ(ends.listener->count(EventType::kPipeReady), 0);
   char byte;
   CHECK_EQ(read(taken.get(), &byte, 1), 1);

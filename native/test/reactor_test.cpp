@@ -46,13 +46,6 @@ struct Watch final : Handler {
   }
 };
 
-// Comes back when every event so far has been handled.
-void pass_reactor() {
-  std::atomic<int> count{0};
-  reactor()->post(new Counting(&count));
-  CHECK(until([&] { return count.load() == 1; }));
-}
-
 }  // namespace
 
 TEST("a timer that is not set can be cancelled, and never is no deadline [N-16]") {

@@ -72,6 +72,17 @@ std::function<SpawnRequest()> with(const std::function<void(SpawnRequest*)>& cha
   };
 }
 
+// The one process that is born between two looks.
+pid_t newborn() {
+  pid_t pid = 0;
+  CHECK(until([&] {
+    std::vector<pid_t> children = children_of(getpid());
+    if (children.size() == 1 && getpgid(children[0]) == children[0]) pid = children[0];
+    return pid != 0;
+  }));
+  return pid;
+}
+
 void check_exec_fails(const std::string& path, int errnum) {
   check_fails(program(path), Stage::kExec, Syscall::kExecve, errnum, 0);
 }
@@ -116,6 +127,20 @@ TEST("a program that stays open for writing is ETXTBSY, one that is closed soon 
   Spawned spawned = start_now(request_for(copy));
   CHECK(!spawned.error);
   CHECK_EQ(reap(spawned), 0);
+}
+
+TEST("a program that is open for writing until the second attempt runs [N-6, B020]") {
+  ScratchDirectory scratch;
+  std::string copy = scratch.file("busy", read_file(program_beside("fixture_child")), 0755);
+  UniqueFd writer(open(copy.c_str(), O_WRONLY | O_CLOEXEC));
+  SpawnRequest request = request_for(copy, {"exit", "6"});
+  request.delay_before_exec_ms = 100;
+  Child child(std::move(request));
+  pid_t first = newborn();
+  CHECK(until([&] { return newborn() != first; }));
+  writer.reset();
+  CHECK(child.started());
+  CHECK_EQ(child.settled().fields[kCode], 6);
 }
 
 TEST("a limit that is no limit fails with its place in the list [N-6]") {
@@ -267,17 +292,6 @@ TEST("a guard that cannot be made fails the start and leaves neither guard nor c
 }
 
 namespace {
-
-// The one process that is born between two looks.
-pid_t newborn() {
-  pid_t pid = 0;
-  CHECK(until([&] {
-    std::vector<pid_t> children = children_of(getpid());
-    if (children.size() == 1 && getpgid(children[0]) == children[0]) pid = children[0];
-    return pid != 0;
-  }));
-  return pid;
-}
 
 SpawnRequest delayed(int ms) {
   SpawnRequest request = fixture_request({"exit", "7"});

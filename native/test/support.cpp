@@ -248,14 +248,16 @@ std::string inode_of(int fd) {
   return "\"" + std::to_string(status.st_ino) + "\"";
 }
 
-std::vector<int> own_fds() {
+std::vector<int> own_fds() { return fds_of(getpid()); }
+
+std::vector<int> fds_of(pid_t pid) {
   std::vector<int> fds;
-  DIR* directory = opendir("/proc/self/fd");
-  while (dirent* entry = readdir(directory)) {
+  DIR* directory = opendir(("/proc/" + std::to_string(pid) + "/fd").c_str());
+  while (dirent* entry = directory != nullptr ? readdir(directory) : nullptr) {
     int fd = atoi(entry->d_name);
-    if (entry->d_name[0] != '.' && fd != dirfd(directory)) fds.push_back(fd);
+    if (entry->d_name[0] != '.' && (pid != getpid() || fd != dirfd(directory))) fds.push_back(fd);
   }
-  closedir(directory);
+  if (directory != nullptr) closedir(directory);
   std::sort(fds.begin(), fds.end());
   return fds;
 }

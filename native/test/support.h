@@ -95,6 +95,7 @@ struct AuditedFd {
 std::map<int, AuditedFd> audit_fds(const std::string& audit);
 std::string inode_of(int fd);
 std::vector<int> own_fds();
+std::vector<int> fds_of(pid_t pid);
 
 // A signal to one process, or to one group, that the case has made. Never to the -1 of a start that has failed, nor to
 // the 0 of a line that did not come: kill(2) takes those for every process and for our own group.

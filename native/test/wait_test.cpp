@@ -140,11 +140,11 @@ TEST("a child that is stopped and continued has not exited [N-13]") {
       CHECK(until([&] { return process_state(child.pid()) != 'T'; }));
     }
     child.life().set_waiting(true);
-    { ReactorHeld passed; }
+    pass_reactor();
     CHECK(!child.listener().heard(EventType::kExited));
-    // Until the handler is there TERM would end it otherwise.
-    CHECK(until([&] { return read_file("/proc/" + std::to_string(child.pid()) + "/status").find("SigCgt:\t0000000000004") !=
-                             std::string::npos; }));
+    // Before the handler is there TERM would just end it.
+    std::string status = "/proc/" + std::to_string(child.pid()) + "/status";
+    CHECK(until([&] { return read_file(status).find("SigCgt:\t0000000000004000") != std::string::npos; }));
     CHECK_EQ(child.life().signal_leader(SIGTERM), 0);
     CHECK_EQ(child.settled().fields[kCode], 4);
     child.life().set_waiting(false);
@@ -265,7 +265,7 @@ TEST("a detached child that is dropped goes on, and is reaped when it has exited
   Child child(std::move(request), options);
   CHECK(child.started());
   child.life().drop();
-  { ReactorHeld passed; }
+  pass_reactor();
   CHECK(!child.listener().heard(EventType::kExited));
   pipe.write_end.reset();
   Event settled = child.told(EventType::kSettled);
