@@ -1,11 +1,11 @@
 import type { ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createPrivateDirectory, sweepPrivateRoot } from 'exactspawn'
 import { beforeEach, expect, test } from 'vitest'
 import { dist } from '../support/fixture.js'
 import { hostSays, runHost, startHost } from '../support/host.js'
-import { alive } from '../support/process-table.js'
 import { tmpFolder } from '../support/tmp.js'
 import { until } from '../support/until.js'
 
@@ -30,10 +30,12 @@ async function livingHost(): Promise<{ host: ChildProcess; path: string }> {
   return { host, path: JSON.parse(line) as string }
 }
 
+// Waits for the reaping, not for a zombie: a host is one as soon as its first thread has gone, and while it has another
+// its files are open, and with them the lock.
 async function killHost(host: ChildProcess): Promise<void> {
-  const pid = host.pid as number
+  const exited = once(host, 'exit')
   host.kill('SIGKILL')
-  await until('the killed host has gone', () => !alive(pid))
+  await exited
 }
 
 async function leftByKilledHost(): Promise<string> {
@@ -67,11 +69,12 @@ test('a worker thread takes its directories along, whether it ends or is ended [
     const { once } = require('node:events')
     const run = async (source) => {
       const worker = new Worker(source, { eval: true })
+      const exited = once(worker, 'exit')
       const [there] = await once(worker, 'message')
-      return { worker, there }
+      return { worker, exited, there }
     }
     const ended = await run(${JSON.stringify(worker(''))})
-    await once(ended.worker, 'exit')
+    await ended.exited
     const terminated = await run(${JSON.stringify(worker('setInterval(() => {}, 1000)'))})
     await terminated.worker.terminate()
     say([ended.there, terminated.there, require('node:fs').readdirSync(${JSON.stringify(root)})])`
