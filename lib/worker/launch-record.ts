@@ -1,6 +1,7 @@
 /**
- * What identifies a launch: program, arguments, allowlisted variables, declared secret channels. Already resolved by whoever
- * made it; plain JSON; no secret value, no private path, no descriptor number in it. docs/launch-record.schema.json.
+ * What identifies a launch: program, arguments, allowlisted variables, declared secret channels. Already resolved by
+ * whoever made it; plain JSON; no secret value, no private path, no descriptor number in it.
+ * docs/launch-record.schema.json says the same.
  */
 import { CapabilityError, SpecError } from '../base/errors.js'
 import { canonicalJson } from '../protocol/canonical-json.js'
@@ -50,12 +51,14 @@ export function readLaunchRecord(value: unknown): LaunchRecord {
     }
     if (!FIELDS.includes(key)) throw invalid(key, 'is no field of a launch record')
   }
-  const environment = readEnvironment(object['environment'] ?? {})
+  // A field may be absent; null is a value, and a wrong one.
+  const { program, args = [], environment: variables = {}, secretChannels = [] } = object
+  const environment = readEnvironment(variables)
   const record: LaunchRecord = Object.freeze({
-    program: readProgram(object['program']),
-    args: readStrings(object['args'] ?? [], 'args'),
+    program: readProgram(program),
+    args: readStrings(args, 'args'),
     environment,
-    secretChannels: readChannels(object['secretChannels'] ?? [], environment),
+    secretChannels: readChannels(secretChannels, environment),
   })
   read.add(record)
   return record
@@ -112,6 +115,7 @@ function readValue(name: string, value: unknown): string {
   const refuse = (reason: string) => new SpecError('ERR_INVALID_ENVIRONMENT_VARIABLE', { variable: name, reason })
   if (typeof value !== 'string') throw refuse('its value must be a string')
   if (value.includes('\0')) throw refuse('its value contains a NUL byte')
+  if (!value.isWellFormed()) throw refuse('a lone surrogate in its value cannot be written as bytes')
   return value
 }
 
