@@ -226,9 +226,10 @@ void bind_to_parent(ChildPlan* plan) {
   if (result >= 0 && guard.program_fd >= 0) result = raw_syscall(SYS_dup3, guard.program_fd, kProgram, O_CLOEXEC);
   if (result >= 0) {
     // Nothing of the host may live on in the guard: a copy of a pipe's write end would keep a reader waiting.
-    if (plan->no_close_range || raw_syscall(kSysCloseRange, kProgram + 1, ~0U, 0) != 0) {
-      each_open_descriptor([](long number) {
-        if (number > kProgram) raw_syscall(SYS_close, number);
+    const int last_kept = guard.program_fd >= 0 ? kProgram : 0;
+    if (plan->no_close_range || raw_syscall(kSysCloseRange, last_kept + 1, ~0U, 0) != 0) {
+      each_open_descriptor([last_kept](long number) {
+        if (number > last_kept) raw_syscall(SYS_close, number);
       });
     }
     raw_syscall(SYS_chdir, arg("/"));
