@@ -155,7 +155,7 @@ export interface ProtocolDetails {
   ERR_HANDSHAKE_FAILED: { check: HandshakeCheck; expected: string; actual: string }
   ERR_MESSAGE_INVALID: { field: string; reason: string }
   ERR_MESSAGE_TOO_LONG: { limitBytes: number; bytes: number }
-  ERR_PROTOCOL_WRITE_FAILED: { phase: string; bytesWritten?: number }
+  ERR_PROTOCOL_WRITE_FAILED: { phase?: string; bytesWritten?: number }
   /** By the worker before an answer, or by this host's own wait. */
   ERR_PROTOCOL_CLOSED: { phase?: string; by: 'worker' | 'host' }
   ERR_PROTOCOL_IO_TRANSFERRED: { endpoint: 'reader' | 'writer' | 'both' }
@@ -277,7 +277,8 @@ const words: { readonly [C in ErrorCode]: (details: Details[C]) => string } = {
   ERR_CONTROL_ENFORCEMENT_LOST: ({ role }) => `end worker in role ${quote(role)}: enforcement of a control was lost`,
 
   ERR_PROTOCOL_WRITE_FAILED: ({ phase, bytesWritten }) =>
-    `send request of ${quote(phase)}: the pipe failed${written(bytesWritten)}`,
+    `${phase === undefined ? 'write to protocol pipe' : `send request of ${quote(phase)}`}: the pipe failed` +
+    written(bytesWritten),
   ERR_PROTOCOL_CLOSED: ({ phase, by }) =>
     `${phase === undefined ? 'use protocol pipes' : `await response of ${quote(phase)}`}: closed by the ${by}`,
   ERR_PROTOCOL_IO_TRANSFERRED: ({ endpoint }) => `use protocol ${endpoint}: a session owns the endpoints`,

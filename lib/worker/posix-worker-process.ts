@@ -1,6 +1,6 @@
 /**
- * A version 1 worker over POSIX pipes: requests and responses on two pipes of their own, logs on the standard streams, the
- * group its own, standard input disconnected.
+ * A version 1 worker over POSIX pipes: requests and responses on two pipes of their own, logs on the standard streams,
+ * the group its own, standard input disconnected.
  */
 import type { Bounds } from '../base/deadline.js'
 import { ProtocolError } from '../base/errors.js'
@@ -9,6 +9,7 @@ import type { Redactor } from '../io/redactor.js'
 import { createRedactor } from '../io/redactor.js'
 import { capture } from '../process/capture.js'
 import type { Child, TerminateOptions } from '../process/child.js'
+import type { RequestPipe, ResponsePipe } from '../process/endpoint.js'
 import { pipe } from '../process/endpoint.js'
 import type { Exit, ExitStatus } from '../process/exit.js'
 import type { LogSnapshot } from '../process/log.js'
@@ -17,9 +18,7 @@ import { spawn } from '../process/spawn.js'
 import { PROTOCOL_VARIABLES } from './launch-record.js'
 import type { WorkerLogSnapshot } from './log-snapshot.js'
 import { liveLogSnapshot } from './log-snapshot.js'
-import type { FrameStream } from '../protocol/frame.js'
-import type { ProtocolWriter } from './protocol-endpoints.js'
-import { ProtocolEndpoints } from './protocol-endpoints.js'
+import { ProtocolEndpoints, ProtocolReader, ProtocolWriter } from './protocol-endpoints.js'
 import type { WorkerCommand } from './worker-command.js'
 
 /** The end of a worker: its exit and complete captures. */
@@ -66,11 +65,12 @@ export class PosixWorkerProcess implements AsyncDisposable {
     options: { signal?: AbortSignal; directory?: PrivateDirectory } = {},
   ): Promise<PosixWorkerProcess> {
     const { logs, protocolFds = DEFAULT_FDS, protocolVariables = PROTOCOL_VARIABLES, ...spec } = command.consume()
-    const requests = pipe('childReads')
-    const responses = pipe('childWrites')
-    const redact = createRedactor((spec.secrets ?? []).map((secret) => Buffer.from(secret as string)))
-    const endpoints = new ProtocolEndpoints(responses.host, requests.host, redact)
+    const made: (RequestPipe | ResponsePipe)[] = []
     try {
+      const requests = pipe('childReads')
+      made.push(requests)
+      const responses = pipe('childWrites')
+      made.push(responses)
       const given = spec.env === 'inherit' ? process.env : spec.env
       const numbers = {
         [protocolVariables.read]: String(protocolFds.read),
@@ -92,11 +92,15 @@ export class PosixWorkerProcess implements AsyncDisposable {
         },
         options.signal === undefined ? {} : { signal: options.signal },
       )
+      // Checked by spawn: what is no secret is refused there.
+      const redact = createRedactor((spec.secrets ?? []).map((secret) => Buffer.from(secret as string)))
+      const endpoints = new ProtocolEndpoints(responses.host, requests.host, redact)
       return new PosixWorkerProcess(child, endpoints, redact, options.directory)
     } catch (error) {
-      requests.child.close()
-      responses.child.close()
-      endpoints.close()
+      for (const { child, host } of made) {
+        child.close()
+        host.close()
+      }
       throw error
     }
   }
@@ -119,15 +123,17 @@ export class PosixWorkerProcess implements AsyncDisposable {
    *
    * @throws {ProtocolError} ERR_PROTOCOL_IO_TRANSFERRED, ERR_PROTOCOL_CLOSED
    */
-  protocolReader(): FrameStream {
-    this.#checkEndpoints('reader')
-    return this.#endpoints.reader
+  protocolReader(): ProtocolReader {
+    const check = () => this.#checkEndpoints('reader')
+    check()
+    return new ProtocolReader(this.#endpoints, check)
   }
 
   /** Gives the request end as a byte writer, before a session has it. Throws as protocolReader. */
   protocolWriter(): ProtocolWriter {
-    this.#checkEndpoints('writer')
-    return this.#endpoints.writer
+    const check = () => this.#checkEndpoints('writer')
+    check()
+    return new ProtocolWriter(this.#endpoints, check)
   }
 
   /** @internal Hands both ends to a session, for good [M-15]. */
@@ -181,7 +187,7 @@ export class PosixWorkerProcess implements AsyncDisposable {
    * Closes both protocol ends, waits for the exit, kills what is left of the group, gives both logs one shared second,
    * removes the private directory. Repeatable: every call gives the same.
    *
-   * @throws {LifecycleError} ERR_LOG_DRAIN_DEADLINE with the exit, instead of a record that claims to be complete [M-32]
+   * @throws {LifecycleError} ERR_LOG_DRAIN_DEADLINE with the exit, and no record that claims to be complete [M-32]
    * @throws {DirectoryError} ERR_PRIVATE_DIRECTORY_REMOVE_FAILED
    */
   wait(): Promise<WorkerOutput> {

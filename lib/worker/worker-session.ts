@@ -1,17 +1,35 @@
 /**
- * The typed exchange with one worker, from hello to shutdown. Owns both endpoints and the process: a failure that leaves the
- * exchange in doubt kills the worker, once, and every later call says so.
+ * The typed exchange with one worker, from hello to shutdown. Owns both endpoints and the process: a failure that
+ * leaves the exchange in doubt kills the worker, once, and every later call says so.
  */
 import type { Bounds } from '../base/deadline.js'
-import { deadlineAfter, remainingMs } from '../base/deadline.js'
-import { CapabilityError, ExactSpawnError, ProtocolError, SessionError, suppress, toError } from '../base/errors.js'
-import type { Capability, Failure, JsonObject, Method, RequestFields, ResultFields, Role, Success } from '../protocol/messages.js'
+import { checkSignal, deadlineAfter, remainingMs } from '../base/deadline.js'
+import {
+  AbortError,
+  CapabilityError,
+  ExactSpawnError,
+  ProtocolError,
+  SessionError,
+  suppress,
+  toError,
+} from '../base/errors.js'
+import type {
+  Capability,
+  Failure,
+  JsonObject,
+  Method,
+  RequestFields,
+  ResultFields,
+  Role,
+  Success,
+} from '../protocol/messages.js'
 import { Exchange, type Pending } from '../protocol/exchange.js'
 import type { WorkerLogSnapshot } from './log-snapshot.js'
 import type { Phase, PhaseTimeouts } from './phases.js'
 import { readPhaseTimeouts } from './phases.js'
 import type { PosixWorkerProcess, WorkerOutput } from './posix-worker-process.js'
 import type { ProtocolEndpoints } from './protocol-endpoints.js'
+import { protocolError } from './protocol-endpoints.js'
 
 export interface SessionTerms {
   readonly role: Role
@@ -63,7 +81,8 @@ export class WorkerSession implements AsyncDisposable {
    *
    * @throws {SpecError} ERR_INVALID_PHASE_TIMEOUTS; nothing is taken over
    * @throws {ProtocolError} ERR_PROTOCOL_IO_TRANSFERRED, ERR_PROTOCOL_CLOSED; nothing is taken over
-   * @throws {ProtocolError} ERR_HANDSHAKE_FAILED {check}, ERR_FRAME_*, ERR_MESSAGE_INVALID; the worker is dead and reaped
+   * @throws {ProtocolError} ERR_HANDSHAKE_FAILED {check}, ERR_FRAME_…, ERR_MESSAGE_INVALID; the worker is dead and
+   *   reaped
    * @throws {SessionError} ERR_PHASE_TIMEOUT, ERR_WORKER_FAILURE; the worker is dead and reaped
    * @throws {AbortError} ERR_ABORTED; the worker is dead and reaped
    */
@@ -124,12 +143,12 @@ export class WorkerSession implements AsyncDisposable {
   }
 
   /**
-   * Says goodbye: request, acknowledgement, closed endpoints, and a clean exit, all within the one shutdown limit; then the
-   * same record that `PosixWorkerProcess.wait` gives. Ends the session whatever happens.
+   * Says goodbye: request, acknowledgement, closed endpoints, and a clean exit, all within the one shutdown limit; then
+   * the same record that `PosixWorkerProcess.wait` gives. Ends the session whatever happens.
    *
    * @throws {SessionError} ERR_PHASE_TIMEOUT {phase: 'shutdown'}, ERR_UNSUCCESSFUL_EXIT {exit}
-   * @throws {CapabilityError} ERR_CONTROL_ENFORCEMENT_LOST {role}, cause ERR_LOG_DRAIN_DEADLINE: a descendant holds a log, so
-   *   the run cannot be accepted [M-88]
+   * @throws {CapabilityError} ERR_CONTROL_ENFORCEMENT_LOST {role}, cause ERR_LOG_DRAIN_DEADLINE: a descendant holds a
+   *   log, so the run cannot be accepted [M-88]
    */
   async shutdown(bounds: CallBounds = {}): Promise<WorkerOutput> {
     this.#checkUsable('shutdown')
@@ -157,7 +176,8 @@ export class WorkerSession implements AsyncDisposable {
   async #call<M extends Request>(method: M, fields: RequestFields[M], bounds: CallBounds): Promise<ResultFields[M]> {
     this.#checkUsable(method)
     this.#checkSelected(method)
-    const { id: _id, ok: _ok, ...result } = await this.#run(method, () => this.#exchange.request(method, fields), bounds)
+    const answer = await this.#run(method, () => this.#exchange.request(method, fields), bounds)
+    const { id: _id, ok: _ok, ...result } = answer
     return result as unknown as ResultFields[M]
   }
 
@@ -175,7 +195,15 @@ export class WorkerSession implements AsyncDisposable {
 
   /** One request and its response within the phase's limit. What leaves the exchange in doubt ends the worker. */
   async #run<M extends Method>(phase: M, begin: () => Pending<M>, bounds: CallBounds): Promise<Success<M>> {
-    const pending = await this.#begin(begin)
+    checkSignal(bounds.signal)
+    // Nothing is sent yet, so nothing is in doubt.
+    if (bounds.signal?.aborted) throw new AbortError('ERR_ABORTED', {}, { cause: bounds.signal.reason })
+    let pending: Pending<M>
+    try {
+      pending = begin()
+    } catch (error) {
+      throw await this.#refusal(error)
+    }
     let answer: Success<M> | Failure
     try {
       answer = pending.accept(await this.#exchangeFrames(phase, pending.frame, bounds))
@@ -189,40 +217,24 @@ export class WorkerSession implements AsyncDisposable {
   }
 
   /** Refusals take no id and leave the session as it was, but a message that cannot be encoded ends it [MP-14]. */
-  async #begin<M extends Method>(begin: () => Pending<M>): Promise<Pending<M>> {
-    try {
-      return begin()
-    } catch (error) {
-      const lost = ExactSpawnError.is(error, 'ERR_MESSAGE_INVALID') || ExactSpawnError.is(error, 'ERR_MESSAGE_TOO_LONG')
-      throw lost ? await this.#discard(toError(error)) : error
-    }
+  async #refusal(error: unknown): Promise<unknown> {
+    const lost = ExactSpawnError.is(error, 'ERR_MESSAGE_INVALID') || ExactSpawnError.is(error, 'ERR_MESSAGE_TOO_LONG')
+    return lost ? await this.#discard(toError(error)) : error
   }
 
   async #exchangeFrames(phase: Phase, frame: Buffer, bounds: CallBounds): Promise<unknown> {
     const deadline = deadlineAfter(this.#timeouts[phase])
     const within = () => ({ ...bounds, timeoutMs: remainingMs(deadline) })
-    try {
-      await this.#endpoints.writer.write(frame, within())
-    } catch (error) {
-      throw this.#ioError(phase, error, 'write')
-    }
     let value: unknown
     try {
+      await this.#endpoints.writer.write(frame, within())
       value = await this.#endpoints.reader.read(within())
     } catch (error) {
-      throw this.#ioError(phase, error, 'read')
+      const late = (error as { code?: string }).code === 'ERR_PIPE_TIMEOUT'
+      throw late ? this.#timeoutError(phase, error) : protocolError(error, phase)
     }
     if (value === undefined) throw new ProtocolError('ERR_PROTOCOL_CLOSED', { phase, by: 'worker' })
     return value
-  }
-
-  #ioError(phase: Phase, error: unknown, operation: 'read' | 'write'): Error {
-    const { code, bytesWritten } = error as { code?: string; bytesWritten?: number }
-    if (code === 'ERR_PIPE_TIMEOUT') return this.#timeoutError(phase, error)
-    if (code === 'ERR_PIPE_CLOSED') return new ProtocolError('ERR_PROTOCOL_CLOSED', { phase, by: 'host' }, { cause: error })
-    if (operation === 'read' || code !== 'ERR_PIPE_WRITE_FAILED') return toError(error)
-    const written = bytesWritten === undefined ? {} : { bytesWritten }
-    return new ProtocolError('ERR_PROTOCOL_WRITE_FAILED', { phase, ...written }, { cause: error })
   }
 
   #timeoutError(phase: Phase, cause: unknown): SessionError {

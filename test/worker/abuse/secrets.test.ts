@@ -1,0 +1,77 @@
+/** What a worker says of a secret that it was given: nowhere in logs, failures or errors. */
+import { inspect } from 'node:util'
+import { expect, test } from 'vitest'
+import type { LaunchRecord } from '../../../lib/worker.js'
+import { until } from '../../support/until.js'
+import { abuse, begin, connect, expectAbuse, expectRefusal, logText, rejection } from '../../support/worker.js'
+
+const SECRET = 'hunter2-"correct"-horse'
+const launch = { secrets: { token: SECRET } }
+
+function withToken(launched: LaunchRecord): LaunchRecord {
+  return { ...launched, secretChannels: [{ name: 'token', by: 'variable', variable: 'TOKEN' }] }
+}
+
+/** Everything that a program prints, stores or sends of an error. */
+function expectNoSecret(error: Error): void {
+  const shown = [error.message, error.stack, String(error), inspect(error, { depth: 9, showHidden: true })]
+  for (const text of [...shown, JSON.stringify(error), JSON.stringify(JSON.stringify(error))]) {
+    expect(text).not.toContain('hunter2')
+    expect(text).not.toContain('horse')
+  }
+}
+
+test('a secret in two writes shows in no snapshot, and in no failure [B104, B106, M-23, M-64, M-65]', async () => {
+  const { session, process } = await connect(withToken(abuse('split-secret', 'prepare,execute')), { launch })
+  await begin(session, 'prepare')
+  const half = Math.floor(SECRET.length / 2)
+  for (const stream of ['stdout', 'stderr'] as const) {
+    await until('the first half', () => session.logSnapshot()[stream].totalBytes === 'token '.length + half)
+    expect(logText(process, stream)).toBe('token ')
+    expect(session.logSnapshot()).toMatchObject({ complete: false, scope: 'worker_lifetime_to_snapshot' })
+  }
+  const error = await rejection(begin(session, 'execute'))
+  expect(error).toMatchObject({ code: 'ERR_WORKER_FAILURE' })
+  expect(error.details).toEqual({
+    phase: 'execute',
+    workerCode: 'internal_error',
+    workerMessage: 'refused [redacted] at last',
+    workerDetails: { token: '[redacted]', '[redacted]': ['in [redacted]'] },
+  })
+  expectNoSecret(error)
+  const { stdout, stderr } = await session.shutdown()
+  expect(Buffer.from(stdout.bytes).toString()).toBe('token [redacted] end\n')
+  expect(Buffer.from(stderr.bytes).toString()).toBe('token [redacted] end\nrequests ended\n')
+})
+
+test('a worker that is killed within a secret has told none of its half [B104, M-64, M-65]', async () => {
+  const { session, process } = await connect(withToken(abuse('split-secret', 'prepare')), { launch })
+  await begin(session, 'prepare')
+  // Before the ends are closed: the worker would see its requests end, and write on.
+  process.kill()
+  await process.wait()
+  for (const stream of ['stdout', 'stderr'] as const) expect(logText(process, stream)).toBe('token [redacted]')
+})
+
+test('an error that quotes what came over the response pipe quotes no secret [B106, M-65, MP-04, MP-06]', async () => {
+  const told = (line: string, phase: string) => withToken(abuse('tells-secret', phase, line))
+  const id = { code: 'ERR_REQUEST_ID_MISMATCH', details: { expected: '1', actual: '[redacted]' } }
+  const key = { code: 'ERR_FRAME_DUPLICATE_KEY', details: { key: '[redacted]' } }
+  const field = { code: 'ERR_MESSAGE_INVALID', details: { field: '[redacted]', reason: 'no such field' } }
+  expectNoSecret(await expectAbuse(told('{"id":"%s"}', 'execute'), id, { launch }))
+  expectNoSecret(await expectAbuse(told('{"%s":1,"%s":2}', 'execute'), key, { launch }))
+  expectNoSecret(await expectAbuse(told('{"id":"1","ok":true,"%s":0}', 'reset'), field, { launch, phase: 'reset' }))
+})
+
+test('a greeting that is refused is quoted without the secret in it [B106, M-65, MP-09]', async () => {
+  const expected = { code: 'ERR_HANDSHAKE_FAILED', details: { check: 'id', expected: '0', actual: 'in [redacted]' } }
+  const launched = withToken(abuse('tells-secret', 'hello', '{"id":"in %s"}'))
+  expectNoSecret(await expectRefusal(launched, expected, { launch }))
+})
+
+test('a result is data and comes as it was, also where it tells the secret [M-65]', async () => {
+  const line = '{"id":"1","ok":true,"result":{"manifest":"%s"},"statistics":{},"implementation_time_ns":null}'
+  const { session } = await connect(withToken(abuse('tells-secret', 'execute', line)), { launch })
+  expect(await begin(session, 'execute')).toMatchObject({ result: { manifest: SECRET } })
+  await session.shutdown()
+})

@@ -1,0 +1,107 @@
+/** Workers of a session under an executor's ladder: interrupt, grace, kill, and what wait then collects. */
+import { existsSync, readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { LocalProcessExecutor } from '../../../lib/executor.js'
+import type { LaunchRecord } from '../../../lib/worker.js'
+import { WorkerSession } from '../../../lib/worker.js'
+import { alive } from '../../support/process-table.js'
+import { timed, within } from '../../support/until.js'
+import {
+  abuse,
+  begin,
+  expectGone,
+  logText,
+  privateRoot,
+  rejection,
+  said,
+  sortingWorker,
+  timeouts,
+  workerId,
+} from '../../support/worker.js'
+import { gone } from '../../process/ends/children.js'
+
+const logs = { stdoutBytes: 4_096, stderrBytes: 4_096 }
+
+async function start(launched: LaunchRecord) {
+  const executor = new LocalProcessExecutor({ privateRoot: privateRoot(), logs })
+  const process = await executor.spawn(launched)
+  const session = await WorkerSession.connect(process, { role: 'implementation', workerId, timeouts })
+  return { executor, process, session }
+}
+
+test('a grace period has no default [M-78, M-79]', async () => {
+  const { executor, process, session } = await start(sortingWorker())
+  const refused = rejection(executor.terminate(process, {} as never))
+  expect(await refused).toMatchObject({ code: 'ERR_INVALID_SPEC', details: { field: 'graceMs' } })
+  expect(session.usable).toBe(true)
+  await session.shutdown()
+})
+
+test('a group that ignores the interrupt, its leader too, is killed after the grace [M-78, M-79, M-80]', async () => {
+  const { executor, process, session } = await start(abuse('ignores-interrupt'))
+  await begin(session, 'execute')
+  const member = await said(process, 'member')
+  const { result, ms } = await timed(() => executor.terminate(process, { graceMs: 150 }))
+  expect(result).toMatchObject({ code: null, signal: 'SIGKILL' })
+  expect(ms).toBeGreaterThanOrEqual(150)
+  expect(ms).toBeLessThan(within(1_200))
+  await gone(member)
+  await process.wait()
+  expectGone(process)
+})
+
+test('a member that ignores the interrupt dies also when the leader has gone by it [M-80]', async () => {
+  const { executor, process, session } = await start(abuse('leaves-member'))
+  await begin(session, 'execute')
+  const member = await said(process, 'member')
+  expect(alive(member)).toBe(true)
+  expect(await executor.terminate(process, { graceMs: 100 })).toMatchObject({ code: null, signal: 'SIGINT' })
+  await gone(member)
+  await process.wait()
+})
+
+test('after a terminate the directory stays until wait has collected the logs [M-83]', async () => {
+  const { executor, process, session } = await start(abuse('leaves-member'))
+  await begin(session, 'execute')
+  const member = await said(process, 'member')
+  await executor.terminate(process, { graceMs: 20 })
+  expect(existsSync(process.workingDirectory as string)).toBe(true)
+  const output = await process.wait()
+  expect(output.stdout).toMatchObject({ complete: true, truncated: false })
+  expect(Buffer.from(output.stdout.bytes).toString()).toBe(`member ${member}\n`)
+  expect(output.exit).toMatchObject({ signal: 'SIGINT', endedBy: 'terminate', escalated: true })
+  expectGone(process)
+})
+
+test('a terminate under a pending call ends it: the worker closed before it answered [M-84, MP-14]', async () => {
+  const { executor, process, session } = await start(abuse('sleeps'))
+  const call = rejection(begin(session, 'execute'))
+  await executor.terminate(process, { graceMs: 5_000 })
+  const error = await call
+  expect(error).toMatchObject({ code: 'ERR_PROTOCOL_CLOSED', details: { phase: 'execute', by: 'worker' } })
+  expect((await rejection(begin(session, 'reset'))).cause).toBe(error)
+  expect(logText(process, 'stderr')).toContain('KeyboardInterrupt')
+  expectGone(process)
+})
+
+test('a terminate can be repeated, and gives the same end [M-82]', async () => {
+  const { executor, process } = await start(abuse('none'))
+  const [first, second] = await Promise.all([20, 0].map((graceMs) => executor.terminate(process, { graceMs })))
+  const third = await executor.terminate(process, { graceMs: 0 })
+  expect(first).toMatchObject({ code: null })
+  for (const other of [second, third]) expect(other).toEqual(first)
+  await process.wait()
+  expect(await executor.terminate(process, { graceMs: 0 })).toMatchObject({ signal: first?.signal })
+})
+
+test('a terminate whose call is given up leaves the ladder running and the handle good [M-81, M-82]', async () => {
+  const { executor, process, session } = await start(abuse('ignores-interrupt'))
+  await begin(session, 'execute')
+  const bounded = rejection(executor.terminate(process, { graceMs: 300, timeoutMs: 30 }))
+  expect(await bounded).toMatchObject({ code: 'ERR_WAIT_TIMEOUT', details: { timeoutMs: 30 } })
+  expect(process.tryWait()).toBe(null)
+  expect(readFileSync(`/proc/${process.pid}/cmdline`, 'utf8')).toContain('abuse.py')
+  expect(await executor.terminate(process, { graceMs: 0 })).toMatchObject({ signal: 'SIGKILL' })
+  await process.wait()
+  expectGone(process)
+})
