@@ -10,8 +10,8 @@ import type { SpawnSpec } from '../process/spawn-spec.js'
 import type { LaunchRecord, SecretChannel } from './launch-record.js'
 import { readLaunchRecord } from './launch-record.js'
 import { PosixWorkerProcess } from './posix-worker-process.js'
-import type { WorkerLogLimits } from './worker-command.js'
-import { checkLogLimits, WorkerCommand } from './worker-command.js'
+import type { ProtocolFds, WorkerLogLimits } from './worker-command.js'
+import { checkLogLimits, readProtocolFds, WorkerCommand } from './worker-command.js'
 import { fixedEnvironment, makePrivatePlaces } from './worker-environment.js'
 
 /** Resource controls, for executors: the launcher itself takes none. */
@@ -26,18 +26,16 @@ export interface LaunchOptions {
   readonly logs: WorkerLogLimits
   /** Values for the channels that the record declares, by their names. Never part of the record. */
   readonly secrets?: Readonly<Record<string, string | Uint8Array>>
-  readonly protocolFds?: { readonly read: number; readonly write: number }
+  readonly protocolFds?: ProtocolFds
   readonly signal?: AbortSignal
 }
-
-const DEFAULT_FDS = { read: 3, write: 4 } as const
 
 /**
  * Starts a worker: exact program and arguments, umask 0077, the fixed environment, the record's allowlisted variables, the
  * declared secrets. Its working directory is made for it beneath the private root and goes when it is waited for.
  *
- * @throws {SpecError} ERR_INVALID_LAUNCH_RECORD, ERR_INVALID_ENVIRONMENT_VARIABLE, ERR_UNDECLARED_SECRET_CHANNEL, before a
- *   directory exists
+ * @throws {SpecError} ERR_INVALID_LAUNCH_RECORD, ERR_INVALID_ENVIRONMENT_VARIABLE, ERR_UNDECLARED_SECRET_CHANNEL,
+ *   ERR_INVALID_SPEC, before a directory exists
  * @throws {SpecTypeError} ERR_INVALID_LOG_LIMITS
  * @throws {CapabilityError} ERR_UNSUPPORTED_CONTROL
  * @throws {DirectoryError} ERR_PRIVATE_ROOT_UNAVAILABLE, ERR_PRIVATE_DIRECTORY_CREATE_FAILED
@@ -58,7 +56,7 @@ export async function launchWorker(
 ): Promise<PosixWorkerProcess> {
   const record = readLaunchRecord(given)
   const logs = checkLogLimits(options.logs)
-  const protocolFds = options.protocolFds ?? DEFAULT_FDS
+  const protocolFds = readProtocolFds(options.protocolFds)
   const secrets = readSecrets(record.secretChannels, options.secrets ?? {})
   const undo = new DisposeStack()
   try {
@@ -108,7 +106,7 @@ function readSecrets(
 function deliverSecrets(
   channels: readonly SecretChannel[],
   secrets: ReadonlyMap<string, string | Uint8Array>,
-  taken: { readonly read: number; readonly write: number },
+  taken: ProtocolFds,
 ): { variables: Record<string, string | Uint8Array>; fds: Record<number, FdSource> } {
   const variables: Record<string, string | Uint8Array> = {}
   const fds: Record<number, FdSource> = {}

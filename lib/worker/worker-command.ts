@@ -1,5 +1,5 @@
 /** A worker's start, prepared: consumed by one attempt, also one that fails [M-09]. */
-import { SpawnError, SpecTypeError } from '../base/errors.js'
+import { SpawnError, SpecError, SpecTypeError } from '../base/errors.js'
 import type { SpawnSpec } from '../process/spawn-spec.js'
 
 /** Limits of the two log streams, in bytes; neither has a default, and either may be 0 [M-16]. */
@@ -8,11 +8,17 @@ export interface WorkerLogLimits {
   readonly stderrBytes: number
 }
 
+/** Numbers of the protocol descriptors in the worker. */
+export interface ProtocolFds {
+  readonly read: number
+  readonly write: number
+}
+
 /** What of a spec is a worker's to say. Standard streams, group and ownership are the transport's. */
 export type WorkerSpec = Omit<SpawnSpec, 'fds' | 'group' | 'owner' | 'leftovers' | 'lifetime'> & {
   readonly logs: WorkerLogLimits
   /** Numbers of the protocol descriptors in the worker; 3 and 4 unless named. */
-  readonly protocolFds?: { readonly read: number; readonly write: number }
+  readonly protocolFds?: ProtocolFds
   /** Variables that tell them. */
   readonly protocolVariables?: { readonly read: string; readonly write: string }
   /** More descriptors for the worker, such as secret channels. */
@@ -22,9 +28,13 @@ export type WorkerSpec = Omit<SpawnSpec, 'fds' | 'group' | 'owner' | 'leftovers'
 export class WorkerCommand {
   #spec: WorkerSpec | undefined
 
-  /** @throws {SpecTypeError} ERR_INVALID_LOG_LIMITS */
+  /**
+   * @throws {SpecTypeError} ERR_INVALID_LOG_LIMITS
+   * @throws {SpecError} ERR_INVALID_SPEC: field protocolFds
+   */
   constructor(spec: WorkerSpec) {
     checkLogLimits(spec.logs)
+    readProtocolFds(spec.protocolFds)
     this.#spec = spec
   }
 
@@ -39,6 +49,15 @@ export class WorkerCommand {
     this.#spec = undefined
     return spec
   }
+}
+
+const DEFAULT_FDS: ProtocolFds = Object.freeze({ read: 3, write: 4 })
+
+/** Gives the two numbers: different, and none of the standard streams [M-10]. */
+export function readProtocolFds(fds: ProtocolFds = DEFAULT_FDS): ProtocolFds {
+  const { read, write } = fds
+  if (read !== write && [read, write].every((fd) => Number.isSafeInteger(fd) && fd > 2)) return fds
+  throw new SpecError('ERR_INVALID_SPEC', { field: 'protocolFds', reason: 'must be two numbers above 2' })
 }
 
 export function checkLogLimits(logs: unknown): WorkerLogLimits {
