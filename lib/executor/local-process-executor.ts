@@ -2,7 +2,7 @@
 import { constants } from 'node:fs'
 import { access } from 'node:fs/promises'
 import { join } from 'node:path'
-import { SpecError } from '../base/errors.js'
+import { CapabilityError, SpecError } from '../base/errors.js'
 import { KILL_DEADLINE_MS } from '../base/limits.js'
 import type { ExitStatus } from '../process/exit.js'
 import type { LaunchRecord } from '../worker/launch-record.js'
@@ -21,10 +21,23 @@ export interface LocalProcessExecutorOptions {
   readonly cgroup?: { readonly parent: string }
 }
 
+type LocalControls = Omit<WorkerControls, 'cgroup'>
+
 export interface LocalSpawnOptions extends Pick<LaunchOptions, 'secrets' | 'protocolFds' | 'signal'> {
   readonly requirements?: Requirements
-  readonly controls?: Omit<WorkerControls, 'cgroup'>
+  readonly controls?: LocalControls
 }
+
+const CONTROLS: readonly string[] = [
+  'limits',
+  'nice',
+  'affinity',
+  'uid',
+  'gid',
+  'groups',
+  'noNewPrivs',
+  'guard',
+] satisfies (keyof LocalControls)[]
 
 const REASONS: Omit<Reasons, 'cgroupContainment'> = {
   privateWorkingDirectories: 'made beneath the private root, 0700, and removed',
@@ -57,7 +70,8 @@ export class LocalProcessExecutor implements WorkerExecutor<PosixWorkerProcess, 
   /**
    * Starts a worker, usable by `WorkerSession.connect`.
    *
-   * @throws {CapabilityError} ERR_UNSUPPORTED_COMPLETE_PROCESS_TREE, ERR_PREFLIGHT_FAILED, before anything is allocated
+   * @throws {CapabilityError} ERR_UNSUPPORTED_COMPLETE_PROCESS_TREE, ERR_PREFLIGHT_FAILED, ERR_UNSUPPORTED_CONTROL,
+   *   before anything is allocated
    * @throws as launchTrustedLocalWorker
    */
   async spawn(record: LaunchRecord, options: LocalSpawnOptions = {}): Promise<PosixWorkerProcess> {
@@ -65,6 +79,7 @@ export class LocalProcessExecutor implements WorkerExecutor<PosixWorkerProcess, 
     const checked = readLaunchRecord(record)
     const { privateRoot, logs, cgroup } = this.#options
     const { secrets, protocolFds, signal, controls = {} } = options
+    checkControls(controls)
     const launch: LaunchOptions = {
       privateRoot,
       logs,
@@ -82,7 +97,9 @@ export class LocalProcessExecutor implements WorkerExecutor<PosixWorkerProcess, 
    * @throws {LifecycleError} ERR_TERMINATION_DEADLINE; the worker stays the caller's, and the call can be repeated
    */
   async terminate(worker: PosixWorkerProcess, plan: TerminationPlan): Promise<ExitStatus> {
-    if (plan?.graceMs === undefined) throw new SpecError('ERR_INVALID_SPEC', { field: 'graceMs', reason: 'is required' })
+    if (plan?.graceMs === undefined) {
+      throw new SpecError('ERR_INVALID_SPEC', { field: 'graceMs', reason: 'is required' })
+    }
     return await worker.terminate({ killDeadlineMs: KILL_DEADLINE_MS, ...plan, firstSignal: 'SIGINT' })
   }
 
@@ -96,5 +113,13 @@ export class LocalProcessExecutor implements WorkerExecutor<PosixWorkerProcess, 
     } catch (error) {
       return { status: 'unsupported', reason: `${parent} cannot be used: ${(error as Error).message}` }
     }
+  }
+}
+
+// The core has fields that are the transport's here, such as `lifetime`: none may slip through.
+function checkControls(controls: LocalControls): void {
+  for (const control of Object.keys(controls)) {
+    if (CONTROLS.includes(control)) continue
+    throw new CapabilityError('ERR_UNSUPPORTED_CONTROL', { control, reason: `there are ${CONTROLS.join(', ')}` })
   }
 }

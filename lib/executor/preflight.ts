@@ -3,7 +3,9 @@ import { CapabilityError, SpecError } from '../base/errors.js'
 
 export type Support = 'supported' | 'unsupported'
 
-/** What a local executor can do. Private directories isolate working files; they restrict no access to others [M-77]. */
+/**
+ * What a local executor can do. Private directories isolate working files; they restrict no access to others [M-77].
+ */
 export interface Capabilities {
   readonly privateWorkingDirectories: Support
   readonly processGroups: Support
@@ -41,7 +43,9 @@ export type Reasons = Readonly<Record<CapabilityName, string>>
 export function compare(requirements: Requirements, capabilities: Capabilities, reasons: Reasons): PreflightReport {
   for (const [name, value] of Object.entries(requirements)) {
     const field = `requirements.${name}`
-    if (!Object.hasOwn(capabilities, name)) throw new SpecError('ERR_INVALID_SPEC', { field, reason: 'is no capability' })
+    if (!Object.hasOwn(capabilities, name)) {
+      throw new SpecError('ERR_INVALID_SPEC', { field, reason: 'is no capability' })
+    }
     if (value !== 'required' && value !== 'not-required') {
       throw new SpecError('ERR_INVALID_SPEC', { field, reason: "must be 'required' or 'not-required'" })
     }
