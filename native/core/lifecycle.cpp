@@ -59,15 +59,15 @@ SysError Lifecycle::begin(Reactor* reactor, std::vector<CapturePipe> captures, R
     sink_->emit(started);
   }
   timeout_at_ = deadline_in(options_.timeout_ms);
-  bool asked;
+  bool look_again = options_.timeout_ms >= 0 || process_->pidfd() < 0;
   {
     // Until here the reactor, which may see the exit at once, says nothing: the start is told first. What was asked
     // for since then has met a reactor that did nothing.
     Lock lock(mutex_);
     begun_ = true;
-    asked = waiting_ > 0 || settle_wanted_ || ladder_requested_;
+    look_again |= waiting_ > 0 || settle_wanted_ || ladder_requested_;
   }
-  if (asked || options_.timeout_ms >= 0 || process_->pidfd() < 0) schedule();
+  if (look_again) schedule();
   return {};
 }
 

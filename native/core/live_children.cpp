@@ -56,14 +56,15 @@ namespace {
 constinit LiveChildren live_children;
 
 void await_exit(Process& process, int64_t deadline) {
+  UniqueFd pidfd = process.copy_pidfd();
   while (!process.peek()) {
     int64_t left = deadline - now_ms();
     if (left <= 0) return;
-    if (process.pidfd() < 0) {
+    if (!pidfd.valid()) {
       usleep(1000);
       continue;
     }
-    pollfd entry = {process.pidfd(), POLLIN, 0};
+    pollfd entry = {pidfd.get(), POLLIN, 0};
     poll(&entry, 1, static_cast<int>(left));
   }
 }

@@ -94,6 +94,13 @@ bool Process::peek_locked() {
   return true;
 }
 
+UniqueFd Process::copy_pidfd() const {
+  Lock lock(mutex_);
+  UniqueFd copy;
+  duplicate(pidfd_.get(), Stage::kNone, &copy);
+  return copy;
+}
+
 bool Process::exited() const {
   Lock lock(mutex_);
   return exited_;

@@ -30,7 +30,10 @@ class Process : public Counted<Process> {
   Process(pid_t pid, UniqueFd pidfd, bool leads_group, pid_t guard_pid, bool group_pidfd, bool exit_info);
 
   pid_t pid() const { return pid_; }
+  // For whoever began to watch it, before it can have retired.
   int pidfd() const { return pidfd_.get(); }
+  // A copy for a wait outside the lock; invalid where there is none, or none any more.
+  UniqueFd copy_pidfd() const;
   bool leads_group() const { return leads_group_; }
   bool has_guard() const { return guard_pid_ > 0; }
   // The kernel still names and probes the group after the leader was reaped.
