@@ -16,7 +16,8 @@ export function readPhaseTimeouts(timeouts: unknown): PhaseTimeouts {
   for (const phase of PHASES) {
     const limit = given[phase]
     if (limit === undefined) throw invalid(phase, 'is required')
-    if (typeof limit !== 'number' || !Number.isFinite(limit) || limit <= 0) throw invalid(phase, 'must be above 0 ms')
+    if (typeof limit === 'number' && Number.isFinite(limit) && limit > 0) continue
+    throw invalid(phase, 'must be a finite number of milliseconds above 0')
   }
   return Object.freeze({ ...given }) as PhaseTimeouts
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { tmpFolder } from '../../support/tmp.js'
 import type { Language } from '../../support/worker.js'
-import { AMPLE_MS, connect, expectGone, sortingWorker } from '../../support/worker.js'
+import { connect, expectGone, sortingWorker } from '../../support/worker.js'
 
 const COUNT = 1_000
 const contract = { problem_contract_id: 'sorting', problem_parameters: { descending: true } }
@@ -100,4 +100,4 @@ test('a worker that reports a failure goes on, and says of which file [MP-12]', 
     expect(session.usable).toBe(true)
     expect((await session.shutdown()).exit).toMatchObject({ code: 0, endedBy: 'self' })
   }
-}, AMPLE_MS)
+})

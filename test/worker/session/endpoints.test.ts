@@ -25,7 +25,8 @@ test('a session is refused without a limit for every phase, and takes nothing ov
     await expect(refused).rejects.toMatchObject({ code: 'ERR_INVALID_PHASE_TIMEOUTS', details })
     for (const limit of [0, -1, NaN, Infinity, '9']) {
       const wrong = WorkerSession.connect(process, { ...terms, timeouts: { ...timeouts, [phase]: limit as number } })
-      await expect(wrong).rejects.toMatchObject({ code: 'ERR_INVALID_PHASE_TIMEOUTS', details: { field: phase } })
+      const details = { field: phase, reason: 'must be a finite number of milliseconds above 0' }
+      await expect(wrong).rejects.toMatchObject({ code: 'ERR_INVALID_PHASE_TIMEOUTS', details })
     }
   }
   const unknown = WorkerSession.connect(process, { ...terms, timeouts: { ...timeouts, warm: 1 } as PhaseTimeouts })

@@ -1,10 +1,14 @@
 /** Workers of a session under an executor's ladder: interrupt, grace, kill, and what wait then collects. */
-import { existsSync, readFileSync } from 'node:fs'
+import { chmodSync, copyFileSync, existsSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { LocalProcessExecutor } from '../../../lib/executor.js'
 import type { LaunchRecord } from '../../../lib/worker.js'
 import { WorkerSession } from '../../../lib/worker.js'
+import { dist } from '../../support/fixture.js'
+import { hostSays } from '../../support/host.js'
 import { alive } from '../../support/process-table.js'
+import { tmpFolder } from '../../support/tmp.js'
 import { timed, within } from '../../support/until.js'
 import {
   abuse,
@@ -18,7 +22,7 @@ import {
   timeouts,
   workerId,
 } from '../../support/worker.js'
-import { gone } from '../../process/ends/children.js'
+import { gone, hostTools } from '../../process/ends/children.js'
 
 const logs = { stdoutBytes: 4_096, stderrBytes: 4_096 }
 
@@ -94,7 +98,7 @@ test('a terminate can be repeated, and gives the same end [M-82]', async () => {
   expect(await executor.terminate(process, { graceMs: 0 })).toMatchObject({ signal: first?.signal })
 })
 
-test('a terminate whose call is given up leaves the ladder running and the handle good [M-81, M-82]', async () => {
+test('a terminate whose call is given up leaves the ladder running and the handle good [M-82]', async () => {
   const { executor, process, session } = await start(abuse('ignores-interrupt'))
   await begin(session, 'execute')
   const bounded = rejection(executor.terminate(process, { graceMs: 300, timeoutMs: 30 }))
@@ -104,4 +108,40 @@ test('a terminate whose call is given up leaves the ladder running and the handl
   expect(await executor.terminate(process, { graceMs: 0 })).toMatchObject({ signal: 'SIGKILL' })
   await process.wait()
   expectGone(process)
+})
+
+test('a worker that may not be killed is an error in time, and can be ended later [M-81, M-82, M-83]', async () => {
+  const folder = tmpFolder()
+  // A copy of setpriv(1) that takes its caller to the superuser: from then on kill(2) by the caller is EPERM.
+  const rise = join(folder, 'rise')
+  copyFileSync('/usr/bin/setpriv', rise)
+  chmodSync(folder, 0o777)
+  chmodSync(rise, 0o4755)
+  const [said] = await hostSays(
+    `${hostTools}
+    const [folder, rise, lib] = ${JSON.stringify([folder, rise, dirname(dist)])};
+    const { LocalProcessExecutor } = require(lib + '/executor.js');
+    const [privateRoot, end] = [folder + '/root', folder + '/end'];
+    fs.mkdirSync(privateRoot);
+    const verbs = ['ignore', 'INT', '--', 'wait-for-file', end, '--', 'exit', '7'];
+    const args = ['--reuid', '0', '--regid', '0', '--clear-groups', fixture, '--ready-fd', '1', ...verbs];
+    const executor = new LocalProcessExecutor({ privateRoot, logs: { stdoutBytes: 99, stderrBytes: 99 } });
+    const worker = await executor.spawn({ program: rise, args, environment: {}, secretChannels: [] });
+    await until('ready', () => worker.logSnapshot().stdout.totalBytes === 6);
+    const tooLate = (graceMs) => executor.terminate(worker, { graceMs, killDeadlineMs: 60 }).then(
+      () => 'ended',
+      ({ code, details }) => ({ code, details }),
+    );
+    const errors = [await tooLate(50), await tooLate(0)];
+    const running = worker.tryWait() === null;
+    fs.writeFileSync(end, '');
+    const { code } = await executor.terminate(worker, { graceMs: 0, killDeadlineMs: 10000 });
+    const kept = fs.existsSync(worker.workingDirectory);
+    const { stdout } = await worker.wait();
+    const left = fs.readdirSync(privateRoot);
+    say({ errors, running, code, kept, stdout: Buffer.from(stdout.bytes).toString(), left });`,
+    { uid: 65_534, gid: 65_534 },
+  )
+  const error = { code: 'ERR_TERMINATION_DEADLINE', details: { killDeadlineMs: 60, lastError: 'EPERM' } }
+  expect(said).toEqual({ errors: [error, error], running: true, code: 7, kept: true, stdout: 'ready\n', left: [] })
 })
