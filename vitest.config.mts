@@ -12,6 +12,6 @@ export default defineConfig({
     pool: 'forks',
     execArgv: ['--expose-gc'],
     setupFiles: ['test/support/leak-check.ts'],
-    testTimeout: 30_000,
+    testTimeout: 60_000,
   },
 })
