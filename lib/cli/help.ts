@@ -6,8 +6,9 @@ usage:
   exactspawn run [options] -- program args...   run a program exactly as declared
   exactspawn doctor [--json]                    what this machine offers, and what degrades
   exactspawn audit [--json]                     the same child by node:child_process and by exactspawn
+  exactspawn worker check RECORD.json [options] whether a worker keeps wire protocol v1
 
-  exactspawn run --help                         the options of run
+  exactspawn run --help, worker --help          the options
   exactspawn --version
 `
 
@@ -44,4 +45,19 @@ what is told
 
 exit code: the program's; 128 + n for signal n; 124 timeout; 125 exactspawn failed;
            126 found but not executable; 127 not found
+`
+
+export const WORKER_HELP = `usage: exactspawn worker check RECORD.json [options]
+
+Launches the worker of a record and takes it from hello to shutdown: docs/protocol.md.
+
+  --role ROLE             implementation (the default) | dataset_materializer | problem_evaluator
+  --timeout TIME          500ms, 2s, 5m, for every phase (10s)
+  --timeouts FILE         JSON, with the milliseconds of every phase
+  --secret NAME=@FILE     the value for a channel of the record, or NAME=fd:N; any number of times
+  --worker-id ID          the identity; made of the record's unless given
+  --private-root DIR      where its directory is made (the system's temporary one)
+  --json                  one document
+
+exit code: 0 the protocol was kept, 1 a rule was broken, 125 the worker could not be started
 `

@@ -1,0 +1,115 @@
+/** `exactspawn worker check`: for who writes a worker, whether it keeps the protocol, and which rule it does not. */
+import { readFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { createPrivateDirectory } from '../directory/private-directory.js'
+import { readLaunchRecord } from '../worker/launch-record.js'
+import type { PhaseTimeouts } from '../worker/phases.js'
+import { PHASES, readPhaseTimeouts } from '../worker/phases.js'
+import { readOptions, UsageError } from './arguments.js'
+import { WORKER_HELP } from './help.js'
+import { printable, write, writeJson } from './terminal.js'
+import { readChoice, readDuration, readNumber, readPairs } from './values.js'
+import type { Exercised } from './worker-exercise.js'
+import { exercise, workerIdOf } from './worker-exercise.js'
+
+const OPTIONS = {
+  role: { type: 'string' },
+  'worker-id': { type: 'string' },
+  timeout: { type: 'string' },
+  timeouts: { type: 'string' },
+  secret: { type: 'string', multiple: true },
+  'private-root': { type: 'string' },
+  json: { type: 'boolean' },
+  help: { type: 'boolean', short: 'h' },
+} as const
+
+const ROLES = ['implementation', 'dataset_materializer', 'problem_evaluator'] as const
+const BROKEN = 1
+
+/** Gives 0 for a worker that keeps the protocol, 1 for one that does not. */
+export async function worker([verb, ...args]: readonly string[]): Promise<number> {
+  if (verb === '--help' || verb === '-h') {
+    write(1, WORKER_HELP)
+    return 0
+  }
+  if (verb !== 'check') throw new UsageError('worker check is the one command of worker')
+  const [path] = args[0]?.startsWith('-') ? [] : args
+  const options = readOptions(path === undefined ? args : args.slice(1), OPTIONS)
+  if (options.help) {
+    write(1, WORKER_HELP)
+    return 0
+  }
+  if (path === undefined) throw new UsageError('worker check: the file of the launch record comes first')
+  const record = readLaunchRecord(readJson(path))
+  const workerId = options['worker-id'] ?? workerIdOf(record)
+  const role = readChoice('--role', options.role ?? 'implementation', ROLES)
+  const timeouts = timeoutsOf(options)
+  const secrets = readSecrets(options.secret ?? [])
+  await using directory = await createPrivateDirectory(options['private-root'] ?? tmpdir(), { prefix: 'check' })
+  const result = await exercise({ record, role, workerId, timeouts, secrets, directory: directory.path })
+  if (options.json) writeJson(documentOf({ role, workerId }, result))
+  else write(1, render({ role, workerId }, result))
+  return result.broken === null ? 0 : BROKEN
+}
+
+function readJson(path: string): unknown {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8'))
+  } catch (error) {
+    throw new UsageError(`${path}: ${(error as Error).message}`)
+  }
+}
+
+function timeoutsOf({ timeout, timeouts }: { timeout?: string; timeouts?: string }): PhaseTimeouts {
+  if (timeout !== undefined && timeouts !== undefined) throw new UsageError('--timeout or --timeouts, not both')
+  if (timeouts !== undefined) return readPhaseTimeouts(readJson(timeouts))
+  const limitMs = readDuration('--timeout', timeout ?? '10s')
+  return readPhaseTimeouts(Object.fromEntries(PHASES.map((phase) => [phase, limitMs])))
+}
+
+/** By file or descriptor: a value that is typed can be read by everyone in the list of processes. */
+function readSecrets(texts: readonly string[]): Record<string, Buffer> {
+  const pairs = [...readPairs('--secret', texts)].map(([name, source]) => {
+    if (source.startsWith('@')) return [name, readFileSync(source.slice(1))] as const
+    if (source.startsWith('fd:')) return [name, readFileSync(readNumber('--secret', source.slice(3)))] as const
+    throw new UsageError(`--secret ${name}: must be @FILE or fd:N`)
+  })
+  return Object.fromEntries(pairs)
+}
+
+interface Terms {
+  readonly role: string
+  readonly workerId: string
+}
+
+const text = (bytes: Uint8Array): string => new TextDecoder().decode(bytes)
+
+function documentOf(terms: Terms, { logs, ...rest }: Exercised): object {
+  const streams = (['stdout', 'stderr'] as const).map((name) => {
+    const { bytes, totalBytes, truncated } = logs[name]
+    return [name, { text: text(bytes), totalBytes, truncated }]
+  })
+  return { ...terms, ...rest, logs: Object.fromEntries(streams) as object }
+}
+
+function render({ role, workerId }: Terms, { phases, broken, receipt, exit, logs }: Exercised): string {
+  const lines = [`role        ${role}`, `worker id   ${workerId}`]
+  for (const { phase, failure } of phases) {
+    const answer = failure === null ? 'answered' : `answered ${failure.code}: ${failure.message}`
+    lines.push(`${phase.padEnd(12)}${answer}`)
+  }
+  lines.push(`exit        ${exit === null ? 'none' : (exit.signal ?? `code ${exit.code}`)}`)
+  for (const name of ['stdout', 'stderr'] as const) {
+    lines.push(`${name.padEnd(12)}${logs[name].totalBytes} bytes`)
+    const shown = text(logs[name].bytes).split('\n').filter((line) => line !== '')
+    lines.push(...shown.map((line) => `  ${line}`))
+  }
+  lines.push(`receipt     ${JSON.stringify(receipt)}`)
+  if (broken === null) {
+    lines.push('The worker keeps wire protocol v1.')
+  } else {
+    lines.push(`BROKEN      ${broken.code}: ${broken.message}`)
+    if (broken.rule !== null) lines.push(`rule        ${broken.rule}`)
+  }
+  return lines.map((line) => `${printable(line)}\n`).join('')
+}
