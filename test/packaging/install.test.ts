@@ -8,6 +8,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { nobody, packAll, Project } from './package.js'
 
 const ours = `prebuilds/${process.platform}-${process.arch}/exactspawn.glibc.node`
+// A whole install, or its removal, on a busy disk.
+const INSTALL_MS = 120_000
+
 const start = `
   const { spawn, capture } = require('exactspawn')
   const start = async () => {
@@ -40,9 +43,9 @@ beforeAll(async () => {
   const tarballs = await packAll(folder)
   project = emptyProject('project', tarballs)
   await project.npm('install', '--ignore-scripts')
-}, 120_000)
+}, INSTALL_MS)
 
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+afterAll(() => rmSync(folder, { recursive: true, force: true }), INSTALL_MS)
 
 const readJson = <T>(path: string): T => JSON.parse(readFileSync(path, 'utf8')) as T
 
