@@ -2,6 +2,7 @@
  * Every test ends with the descriptors, threads, children and listeners that it began with. Vitest runs this file before
  * each test file.
  */
+import { stat } from 'node:fs/promises'
 import { afterEach, beforeAll, beforeEach } from 'vitest'
 import { capture, pipe, spawn } from 'exactspawn'
 import { childrenOf, foreignThreads, openFds } from './process-table.js'
@@ -46,6 +47,8 @@ beforeAll(async () => {
   await warm.host.read()
   warm.host.close()
   await child.wait()
+  // Node's own file threads, which newer ones make and name at the first use.
+  await stat('/')
 })
 
 beforeEach(() => {
