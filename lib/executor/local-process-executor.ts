@@ -91,8 +91,8 @@ export class LocalProcessExecutor implements WorkerExecutor<PosixWorkerProcess, 
   }
 
   /**
-   * Sends SIGINT to the group, waits the grace period, sends SIGKILL to the group also when the leader has gone, and waits
-   * one more second for the leader. Then `worker.wait()` collects the logs and releases the private directory.
+   * Sends SIGINT to the group, waits the grace period, sends SIGKILL to the group also when the leader has gone, and
+   * waits one more second for the leader. Then `worker.wait()` collects the logs and releases the private directory.
    *
    * @throws {LifecycleError} ERR_TERMINATION_DEADLINE; the worker stays the caller's, and the call can be repeated
    */

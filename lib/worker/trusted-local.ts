@@ -31,8 +31,8 @@ export interface LaunchOptions {
 }
 
 /**
- * Starts a worker: exact program and arguments, umask 0077, the fixed environment, the record's allowlisted variables, the
- * declared secrets. Its working directory is made for it beneath the private root and goes when it is waited for.
+ * Starts a worker: exact program and arguments, umask 0077, the fixed environment, the record's allowlisted variables,
+ * the declared secrets. Its working directory is made for it beneath the private root and goes when it is waited for.
  *
  * @throws {SpecError} ERR_INVALID_LAUNCH_RECORD, ERR_INVALID_ENVIRONMENT_VARIABLE, ERR_UNDECLARED_SECRET_CHANNEL,
  *   ERR_INVALID_SPEC, before a directory exists
@@ -97,7 +97,8 @@ function readSecrets(
     channels.map(({ name }) => {
       const value = Object.hasOwn(given, name) ? given[name] : undefined
       if (value !== undefined) return [name, value]
-      throw new SpecError('ERR_INVALID_SPEC', { field: `secrets.${name}`, reason: 'is declared by the record and missing' })
+      const reason = 'is declared by the record and missing'
+      throw new SpecError('ERR_INVALID_SPEC', { field: `secrets.${name}`, reason })
     }),
   )
 }

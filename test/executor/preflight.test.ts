@@ -47,12 +47,15 @@ test('a requirement that is none, or neither needed nor not, is refused [M-72]',
   }
 })
 
-test('what is not there is told before anything is made, by preflight and once more by spawn [M-72, M-73, M-75]', async () => {
+test('what is not there is told before anything is made, also by spawn [M-72, M-73, M-75]', async () => {
   const { executor, privateRoot } = executorOf()
   const before = openFds().size
   const cases: [Requirements, string][] = [
     [{ completeProcessTreeContainment: 'required' }, 'ERR_UNSUPPORTED_COMPLETE_PROCESS_TREE'],
-    [{ filesystemIsolation: 'required', completeProcessTreeContainment: 'required' }, 'ERR_UNSUPPORTED_COMPLETE_PROCESS_TREE'],
+    [
+      { filesystemIsolation: 'required', completeProcessTreeContainment: 'required' },
+      'ERR_UNSUPPORTED_COMPLETE_PROCESS_TREE',
+    ],
     [{ filesystemIsolation: 'required' }, 'ERR_PREFLIGHT_FAILED'],
     [{ cgroupContainment: 'required' }, 'ERR_PREFLIGHT_FAILED'],
   ]
@@ -77,7 +80,7 @@ test('what is met starts a worker that a session can use [M-69, M-71]', async ()
   expect(readdirSync(privateRoot)).toEqual([])
 })
 
-test('controls go to the core with a spawn, and one that is none is refused before anything is made [M-66]', async () => {
+test('controls go to the core, and one that is none is refused before anything is made [M-66]', async () => {
   const { executor, privateRoot } = executorOf()
   const limited = await executor.spawn(record('/bin/sh', ['-c', 'ulimit -n']), { controls: { limits: { nofile: 77 } } })
   expect(Buffer.from((await limited.wait()).stdout.bytes).toString()).toBe('77\n')

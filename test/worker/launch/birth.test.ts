@@ -30,7 +30,7 @@ const auditing = (environment: Record<string, string> = {}): LaunchRecord => {
   return { ...record(fixtureChild(), ['audit', '1']), environment }
 }
 
-test('the environment is fixed, private, the record\'s and the transport\'s, and no more [M-50, M-51, M-58, M-60, M-62]', async () => {
+test('the environment is what is declared, and no more [M-50, M-51, M-58, M-60, M-62]', async () => {
   process.env['EXACTSPAWN_TEST_SECRET'] = '1'
   onTestFinished(() => void delete process.env['EXACTSPAWN_TEST_SECRET'])
   const { report, directory } = await audited(auditing({ APP_MODE: 'fast=1', EMPTY: '' }))
@@ -41,7 +41,7 @@ test('the environment is fixed, private, the record\'s and the transport\'s, and
   expect(report.env.toSorted()).toEqual([...fixed, ...places, ...transport, 'APP_MODE=fast=1', 'EMPTY='].sort())
 })
 
-test('program and arguments arrive byte by byte and in order, and no text in them is expanded [M-48, M-49]', async () => {
+test('program and arguments arrive byte by byte, in order, unexpanded [M-48, M-49]', async () => {
   const args = ['', ' ', '$HOME', '${X}', '*', '-', '--', '{{x}}', 'é\u2028', '"\'', 'a\nb', '%s', 'a']
   const all = ['argv', '--', 'exit', '0', ...args]
   const worker = await launch(record(fixtureChild(), all))
@@ -78,7 +78,7 @@ test('every private place is there, the owner\'s alone, under any umask of the h
   }
 })
 
-test('two launches have directories that nobody can guess, and one identity whatever their descriptors [M-53, M-54]', async () => {
+test('two launches have two directories and, whatever their descriptors, one identity [M-53, M-54]', async () => {
   const root = privateRoot()
   const launched = auditing({ A: '1' })
   const both = [launched, structuredClone(launched)] as const
@@ -97,7 +97,7 @@ test('two launches have directories that nobody can guess, and one identity what
 })
 
 test('protocol descriptors that are one or standard ones are refused before a directory is made [M-10]', async () => {
-  for (const protocolFds of [{ read: 3, write: 3 }, { read: 0, write: 3 }, { read: 3, write: 2 }, { read: 3.5, write: 4 }]) {
+  for (const protocolFds of [[3, 3], [0, 3], [3, 2], [3.5, 4]].map(([read = 0, write = 0]) => ({ read, write }))) {
     const root = privateRoot()
     const error = await rejection(launch(auditing(), { privateRoot: root, protocolFds }))
     expect(error).toMatchObject({ code: 'ERR_INVALID_SPEC', details: { field: 'protocolFds' } })
@@ -119,7 +119,7 @@ test('an env entry point needs a PATH in its record, and says so in its own way 
   expect(await output(given)).toBe(`${script} x\n`)
 })
 
-test('a root that is not there is not made, and no directory is left by a start that fails [M-56, M-57, M-47]', async () => {
+test('a missing root is not made, and a start that fails leaves no directory [M-56, M-57, M-47]', async () => {
   const folder = tmpFolder()
   const logs = { stdoutBytes: 0, stderrBytes: 0 }
   const missing = join(folder, 'none')
@@ -147,7 +147,8 @@ test('a root that is not there is not made, and no directory is left by a start 
 test('a directory goes with its worker, however it ends, and no link in it is followed [M-56]', async () => {
   const canary = tmpFolder()
   writeFileSync(join(canary, 'stays'), '')
-  const planting = record('/bin/sh', ['-c', `ln -s '${canary}' link; ln -s '${canary}' home/link; read line <&3; exit 3`])
+  const script = `ln -s '${canary}' link; ln -s '${canary}' home/link; read line <&3; exit 3`
+  const planting = record('/bin/sh', ['-c', script])
   const ends: Record<string, (worker: PosixWorkerProcess) => Promise<unknown>> = {
     wait: (worker) => worker.wait(),
     kill: (worker) => (worker.kill(), worker.wait()),

@@ -3,7 +3,8 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { FIXED_VALUES, PRIVATE_PLACES } from '../../../lib/worker/worker-environment.js'
 import type { LaunchRecord } from '../../../lib/worker.js'
-import { EXECUTION_SEMANTICS_VERSION, launchIdentity, readLaunchRecord, WIRE_PROTOCOL_VERSION } from '../../../lib/worker.js'
+import { EXECUTION_SEMANTICS_VERSION, WIRE_PROTOCOL_VERSION } from '../../../lib/worker.js'
+import { launchIdentity, readLaunchRecord } from '../../../lib/worker.js'
 import { schemaAccepts } from './schema.js'
 
 const plain = { program: '/bin/true', args: ['a'], environment: { A: '1' }, secretChannels: [] }
@@ -70,7 +71,8 @@ test('a variable whose name is none or not the record\'s, or whose value is no b
 })
 
 test('resource controls are the executor\'s and are refused in a record [M-66]', () => {
-  for (const control of ['limits', 'nice', 'affinity', 'cgroup', 'uid', 'gid', 'groups', 'timeoutMs', 'memory', 'cpu']) {
+  const controls = ['limits', 'nice', 'affinity', 'cgroup', 'uid', 'gid', 'groups', 'timeoutMs', 'memory', 'cpu']
+  for (const control of controls) {
     const details = { control, reason: "is the executor's: give it to spawn(record, { controls })" }
     expect(refusal({ ...plain, [control]: 1 })).toEqual({ code: 'ERR_UNSUPPORTED_CONTROL', details })
   }
@@ -115,7 +117,8 @@ const text = fc.oneof(fc.string({ maxLength: 4 }), fc.constantFrom('\0', '\ud800
 const junk = fc.constantFrom<unknown>(null, 1, '', [], {}, true)
 const variable = fc.oneof(
   { weight: 4, arbitrary: fc.stringMatching(/^[A-Z_][A-Z0-9]{0,3}$/) },
-  fc.constantFrom(...Object.keys(FIXED_VALUES), ...Object.keys(PRIVATE_PLACES), 'METEWAND_PROTOCOL_READ_FD', '__proto__'),
+  fc.constantFrom(...Object.keys(FIXED_VALUES), ...Object.keys(PRIVATE_PLACES)),
+  fc.constantFrom('METEWAND_PROTOCOL_READ_FD', 'METEWAND_PROTOCOL_WRITE_FD', '__proto__'),
   text,
 )
 const mostly = <T>(arbitrary: fc.Arbitrary<T>) => fc.oneof({ weight: 19, arbitrary }, junk)

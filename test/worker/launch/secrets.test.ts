@@ -32,13 +32,15 @@ const text = (bytes: Uint8Array) => Buffer.from(bytes).toString()
 
 test('a value without a channel and a channel without a value are refused, and nothing is made [M-63]', async () => {
   const root = privateRoot()
-  const undeclared = await rejection(launch(secretive(''), { privateRoot: root, secrets: { ...secrets, other: TOKEN } }))
+  const refused = (given: Record<string, string | Buffer>) =>
+    rejection(launch(secretive(''), { privateRoot: root, secrets: given }))
+  const undeclared = await refused({ ...secrets, other: TOKEN })
   expect(undeclared).toMatchObject({ code: 'ERR_UNDECLARED_SECRET_CHANNEL', details: { channel: 'other' } })
-  const missing = await rejection(launch(secretive(''), { privateRoot: root, secrets: { token: TOKEN } }))
+  const missing = await refused({ token: TOKEN })
   expect(missing).toMatchObject({ code: 'ERR_INVALID_SPEC', details: { field: 'secrets.key' } })
-  const short = await rejection(launch(secretive(''), { privateRoot: root, secrets: { token: TOKEN, key: 'abc' } }))
+  const short = await refused({ token: TOKEN, key: 'abc' })
   expect(short).toMatchObject({ code: 'ERR_INVALID_SPEC' })
-  const inherited = await rejection(launch(secretive(''), { privateRoot: root, secrets: Object.create(secrets) as object }))
+  const inherited = await refused(Object.create(secrets) as typeof secrets)
   expect(inherited).toMatchObject({ code: 'ERR_INVALID_SPEC' })
   expectNone(undeclared, missing)
   expect(readdirSync(root)).toEqual([])
@@ -46,7 +48,8 @@ test('a value without a channel and a channel without a value are refused, and n
 
 test('a worker reads the very bytes, by variable and by descriptor [M-63]', async () => {
   const hex = (value: string) => Buffer.from(value).toString('hex')
-  const script = 'printf %s "$TOKEN" | od -An -v -tx1 | tr -d " \\n"; echo; od -An -v -tx1 <&"$KEY_FD" | tr -d " \\n"; echo $KEY_FD'
+  const toHex = 'od -An -v -tx1 | tr -d " \\n"'
+  const script = `printf %s "$TOKEN" | ${toHex}; echo; cat <&"$KEY_FD" | ${toHex}; echo $KEY_FD`
   for (const [protocolFds, number] of [
     [{ read: 3, write: 4 }, 5],
     [{ read: 7, write: 3 }, 4],
@@ -81,7 +84,7 @@ const halves = (at: number): LaunchRecord => ({
   secretChannels: [{ name: 'token', by: 'variable', variable: 'TOKEN' }],
 })
 
-test('a secret in two writes is in no live snapshot, not even its first half, and in no final one [M-23, M-24, M-64]', async () => {
+test('no snapshot shows a secret that came in two writes, nor its first half [M-23, M-24, M-64]', async () => {
   const offsets = [1, 4, TOKEN.length - 1]
   const workers = await Promise.all(offsets.map((at) => launch(halves(at), { secrets: { token: TOKEN } })))
   await Promise.all(workers.map(async (worker: PosixWorkerProcess, index) => {

@@ -22,7 +22,8 @@ test('two limits are required, each an integer of 0 or more, before anything sta
 })
 
 test('31 and 47 bytes are kept of longer streams: exact prefixes, exact totals [M-16, M-18, M-19, M-20]', async () => {
-  const worker = await launch(fixture('pattern 100000 1 -- pattern 2097159 2'), { logs: { stdoutBytes: 31, stderrBytes: 47 } })
+  const limits = { stdoutBytes: 31, stderrBytes: 47 }
+  const worker = await launch(fixture('pattern 100000 1 -- pattern 2097159 2'), { logs: limits })
   const { stdout, stderr, exit } = await worker.wait()
   const pattern = (size: number) => Buffer.from(Array.from({ length: size }, (_, index) => index % 251))
   expect(Buffer.from(stdout.bytes)).toEqual(pattern(31))
@@ -32,7 +33,7 @@ test('31 and 47 bytes are kept of longer streams: exact prefixes, exact totals [
   expect(exit.code).toBe(0)
 })
 
-test('a stream of the limit is whole, one byte more is truncated, and a limit of 0 keeps nothing [M-16, M-20]', async () => {
+test('a stream of the limit is whole, one more byte is cut, and a limit of 0 keeps none [M-16, M-20]', async () => {
   const both = await launch(fixture('write 31 1 -- write 48 2'), { logs: { stdoutBytes: 31, stderrBytes: 47 } })
   const kept = await both.wait()
   expect(kept.stdout).toMatchObject({ totalBytes: 31, truncated: false })
@@ -43,7 +44,7 @@ test('a stream of the limit is whole, one byte more is truncated, and a limit of
   expect([stderr.totalBytes, stderr.truncated, stderr.bytes.length]).toEqual([1, true, 0])
 })
 
-test('live snapshots grow, are incomplete and name their span; the final one is complete [M-21, M-22, M-24, M-25]', async () => {
+test('live snapshots grow and are incomplete, the final one is complete [M-21, M-22, M-24, M-25]', async () => {
   const worker = await launch(record('/bin/sh', ['-c', 'echo a; read x <&3; echo b >&2; read x <&3; exit 0']))
   const first = await until('a', () => logText(worker) === 'a\n' && worker.logSnapshot())
   expect(first).toMatchObject({ scope: 'worker_lifetime_to_snapshot', complete: false })
