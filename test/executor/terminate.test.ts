@@ -110,7 +110,7 @@ test('an escapee dies with a cgroup that is given, and lives on without one [M-7
     if (!(Number(pid) > 1)) throw new Error(`${pid} is no process`)
     return escapee(Number(pid))
   }
-  const escaping = record(fixtureChild(), ['--ready-fd', 'none', 'setsid-and-hold', '0', '30000', '--', 'pause'])
+  const escaping = record(fixtureChild(), ['--ready-fd', 'none', 'setsid-and-hold', '0', '600000', '--', 'pause'])
   const requirements = { cgroupContainment: 'required' } as const
   const contained = executorOf({ cgroup: { parent: cgroupParent() } })
   expect((await contained.preflight()).capabilities).toMatchObject({
@@ -121,7 +121,7 @@ test('an escapee dies with a cgroup that is given, and lives on without one [M-7
   const inside = await held(worker)
   await contained.terminate(worker, { graceMs: 20 })
   await worker.wait()
-  await until('its end', () => !alive(inside))
+  await until('its end', () => !alive(inside), 1_000)
   const plain = executorOf()
   const other = await plain.spawn(escaping)
   const outside = await held(other)
