@@ -87,7 +87,8 @@ async function main() {
     program: process.execPath,
     args: [commandLine, 'audit'],
     env: 'inherit',
-    fds: { 1: { hostFd: 1 }, 2: { hostFd: 2 } },
+    // Where they are pipes, Node has made them non-blocking; the command is Node too and can write to such.
+    fds: { 1: { hostFd: 1, nonblock: 'keep' }, 2: { hostFd: 2, nonblock: 'keep' } },
   })
   await audit.wait()
   print()
