@@ -7,6 +7,7 @@ import { expect, test } from 'vitest'
 import { audit } from '../../support/audit.js'
 import { fixtureChild } from '../../support/fixture.js'
 import { tmpFolder } from '../../support/tmp.js'
+import { until } from '../../support/until.js'
 import { aftermath, onEachWay, output } from './starts.js'
 
 const started = (spec: Partial<SpawnSpec>) => spawn({ program: '/bin/true', env: {}, ...spec })
@@ -15,7 +16,11 @@ const latin1 = (...values: number[]): string => Buffer.from(values).toString('la
 /** The child's command line as the kernel has it, while it waits. */
 async function commandLine(spec: Partial<SpawnSpec>): Promise<Buffer> {
   const child = await spawn({ program: fixtureChild(), env: {}, ...spec })
-  const bytes = readFileSync(`/proc/${child.pid}/cmdline`)
+  // Empty for an instant: the kernel has the new memory in place a moment before it notes where its arguments are.
+  const bytes = await until('its arguments', () => {
+    const read = readFileSync(`/proc/${child.pid}/cmdline`)
+    return read.length > 0 && read
+  })
   await child[Symbol.asyncDispose]()
   return bytes
 }
