@@ -1,5 +1,6 @@
 /** The whole environment of a child: exactly what is given, or the calling thread's at the moment of the call. */
 import { types } from 'node:util'
+import type { Redactor } from '../io/redactor.js'
 import { plainObject } from './plain-object.js'
 import { bytesOf, invalid, withinSingleLimit } from './strings.js'
 
@@ -17,19 +18,20 @@ export interface Environment {
  *
  * @throws {SpecError} ERR_INVALID_SPEC: absent; a name that is empty or has `=` or NUL; a value that is no string
  */
-export function readEnvironment(env: unknown): Environment {
+export function readEnvironment(env: unknown, redact: Redactor): Environment {
   if (env === undefined) throw invalid('env', "is required: an object with the whole environment, or 'inherit'")
   // process.env itself has another prototype chain.
   const inherits = env === 'inherit' || env === process.env
   const source = inherits ? process.env : plainObject(env, 'env', "must be a plain object or 'inherit'")
   const names = Object.keys(source)
-  const strings = names.map((name) => readVariable(name, source[name]))
+  const strings = names.map((name) => readVariable(name, source[name], redact))
   return { names, strings }
 }
 
-function readVariable(name: string, value: unknown): Uint8Array {
-  // What follows a "=" was meant as the value: no error shows it.
-  const field = `env.${name.split('=', 1)[0]}`
+function readVariable(name: string, value: unknown, redact: Redactor): Uint8Array {
+  // What follows a "=" was meant as the value: no error shows it. A secret with a "=" in it would be cut there, and what
+  // is left of it no longer be found: it goes first.
+  const field = `env.${name.includes('=') ? redact(name).split('=', 1)[0] : name}`
   if (name === '') throw invalid('env', 'has a variable with an empty name')
   if (name.includes('=')) throw invalid(field, 'a name cannot contain "="')
   if (typeof value !== 'string' && !types.isUint8Array(value)) {

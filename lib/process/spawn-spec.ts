@@ -3,6 +3,7 @@ import { types } from 'node:util'
 import { connectedAddon } from '../addon/events.js'
 import { isAbortSignal } from '../base/deadline.js'
 import { SpecError, systemError } from '../base/errors.js'
+import { createRedactor, type Redactor } from '../io/redactor.js'
 import {
   DRAIN_MS,
   GRACE_MS,
@@ -19,6 +20,7 @@ import { readFdMap } from './fd-map.js'
 import type { GroupChild, GroupSpec } from './group.js'
 import { readGroup } from './group.js'
 import { plainObject } from './plain-object.js'
+import { redactingErrors } from './redacting-errors.js'
 import { readCandidates } from './program.js'
 import { signalNumber } from './signals.js'
 import type { SpecString } from './strings.js'
@@ -119,7 +121,7 @@ const PROCESSORS_MAX = 8192
 const MiB = 1024 * 1024
 
 /**
- * Checks a spec whole.
+ * Checks a spec whole. Its secrets are read first: no error says one, wherever else in the spec it stands.
  *
  * @throws {SpecTypeError} a field of the wrong type
  * @throws {SpecError} ERR_INVALID_SPEC with the field and what is wrong with it
@@ -127,10 +129,25 @@ const MiB = 1024 * 1024
  */
 export function checkSpec(spec: SpawnSpec): CheckedSpec {
   if (typeof spec !== 'object' || spec === null) throw wrongType('spec', 'must be an object')
-  refuseUnknown(spec, FIELDS, '')
+  const given = readFields(spec)
+  const secrets = readSecrets(given.secrets)
+  const redact = createRedactor(secrets)
+  return redactingErrors(redact, () => {
+    refuseUnknown(spec, FIELDS, '')
+    return checkFields(given, secrets, redact)
+  })
+}
+
+// Each once: a getter or a proxy could give another value at the next reading than the one that was checked.
+function readFields(spec: SpawnSpec): SpawnSpec {
+  const fields = [...FIELDS].map((field) => [field, spec[field as keyof SpawnSpec]] as const)
+  return Object.fromEntries(fields) as unknown as SpawnSpec
+}
+
+function checkFields(spec: SpawnSpec, secrets: readonly Uint8Array[], redact: Redactor): CheckedSpec {
   const { program, candidates } = readCandidates(spec.program, spec.searchPath)
   const argv = readArgv(spec)
-  const env = readEnvironment(spec.env)
+  const env = readEnvironment(spec.env, redact)
   const limits = readLimits(spec.limits, (resource) => connectedAddon().limit(resource))
   checkTotal(argv, env.strings, limits)
   const owner = readChoice(spec.owner, 'owner', ['handle', 'detached'] as const)
@@ -150,7 +167,7 @@ export function checkSpec(spec: SpawnSpec): CheckedSpec {
     guard: readFlag(spec.guard, 'guard'),
     lifetime: readLifetime(spec.lifetime),
     drainMs: readMs(spec.drainMs, 'drainMs', DRAIN_MS),
-    secrets: readSecrets(spec.secrets),
+    secrets,
     limits,
     nice: spec.nice === undefined ? null : readInteger(spec.nice, 'nice', -20, 19),
     affinity: readAffinity(spec.affinity),
@@ -235,6 +252,8 @@ function readSecrets(secrets: unknown): Uint8Array[] {
   return Array.from(secrets, (secret: unknown, index) => {
     const field = `secrets[${index}]`
     if (typeof secret !== 'string' && !types.isUint8Array(secret)) throw wrongType(field, 'must be a string or a Uint8Array')
+    // It would be written as another character, and the secret that is meant would pass unseen.
+    if (typeof secret === 'string' && !secret.isWellFormed()) throw invalid(field, 'a lone surrogate has no bytes')
     const bytes = Buffer.from(secret as string)
     if (bytes.length >= SECRET_MIN_BYTES && bytes.length <= SECRET_MAX_BYTES) return bytes
     throw invalid(field, `must have ${SECRET_MIN_BYTES} to ${SECRET_MAX_BYTES} bytes`)

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { inspect } from 'node:util'
 import { expect, test } from 'vitest'
 import type { SpawnSpec } from 'exactspawn'
-import { KiB, MiB, capture, pipe, spawn } from 'exactspawn'
+import { KiB, MiB, SpecError, capture, pipe, spawn } from 'exactspawn'
 import { fixtureChild } from '../../support/fixture.js'
 import { runHost } from '../../support/host.js'
 import { tmpFolder } from '../../support/tmp.js'
@@ -65,6 +65,16 @@ test.each<[string, Partial<SpawnSpec>]>([
   ['arguments that are too long together', { args: Array.from({ length: 3_000 }, () => SECRET.repeat(100)) }],
   ['a variable that is no string', { env: { KEY: [SECRET] as never } }],
   ['a name that has its value in it', { env: { [`KEY=${SECRET}`]: '' } }],
+  ['the name of a variable', { env: { [SECRET]: null as never } }],
+  ['the name of a variable with a NUL', { env: { [`${SECRET}\0`]: '' } }],
+  ['a name that is cut at a sign of the secret', { env: { [`${SECRET}=x`]: '' }, secrets: [`${SECRET}=x`] }],
+  ['the name of a field', { [SECRET]: 1 } as never],
+  ['the name of a limit', { limits: { [SECRET]: 1 } as never }],
+  ['the name of a part of a limit', { limits: { nofile: { soft: 1, [SECRET]: 1 } as never } }],
+  ['the number of a descriptor', { fds: { [SECRET]: 'null' } as never }],
+  ['the name of a field of the lifetime', { lifetime: { [SECRET]: 1 } as never }],
+  ['the name of the first signal', { lifetime: { firstSignal: SECRET as never } }],
+  ['the name of a field of the cgroup', { cgroup: { parent: '/', [SECRET]: 1 } as never }],
   ['an argument that is no string', { args: [{ SECRET } as never] }],
   ['a limit', { limits: { nofile: SECRET as never } }],
   ['a choice', { owner: SECRET as never }],
@@ -72,6 +82,24 @@ test.each<[string, Partial<SpawnSpec>]>([
   ['secrets that are too long', { secrets: [SECRET, SECRET.repeat(1_000)] }],
 ])('a failed start says nothing of a secret in %s [B106, P-9]', async (_, spec) => {
   expectClean(await failureOf(spec))
+})
+
+test('a refused spec keeps kind and cause when a secret is taken out of what it says [B106, P-9]', async () => {
+  const unknown = await failureOf({ [SECRET]: 1 } as never)
+  expect(unknown).toMatchObject({ name: 'SpecError', code: 'ERR_INVALID_SPEC', field: '[redacted]' })
+  expect(unknown).toBeInstanceOf(SpecError)
+  expect(unknown).not.toHaveProperty('cause')
+  const variable = await failureOf({ env: { [SECRET]: 'x'.repeat(200_000) } })
+  expect(variable).toMatchObject({ field: 'env.[redacted]', bytes: Buffer.byteLength(`${SECRET}=`) + 200_000, cause: { code: 'E2BIG' } })
+  const typed = await failureOf({ args: 5 as never })
+  expect(typed).toMatchObject({ name: 'TypeError', code: 'ERR_INVALID_SPEC', field: 'args' })
+  expect(typed).toBeInstanceOf(TypeError)
+})
+
+test('a secret with half a character is refused: as bytes it would be another one [B085, P-9]', async () => {
+  const error = await failureOf({ secrets: [SECRET, `${SECRET}\ud800`] })
+  expect(error).toMatchObject({ code: 'ERR_INVALID_SPEC', field: 'secrets[1]' })
+  expectClean(error)
 })
 
 test('the error of a missing program names the path with the marker in the secret\'s place [B106]', async () => {
