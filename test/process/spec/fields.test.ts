@@ -68,6 +68,27 @@ test('a value of another type than its field’s is a TypeError with the field a
   )
 })
 
+test('each field is read once, so that what is checked is what the child is born with [P-1]', async () => {
+  const reads = new Map<string, number>()
+  const counted = (spec: object): SpawnSpec =>
+    new Proxy(spec as SpawnSpec, {
+      get: (target, key, receiver) => {
+        reads.set(String(key), (reads.get(String(key)) ?? 0) + 1)
+        return Reflect.get(target, key, receiver) as unknown
+      },
+    })
+  const spec = { ...good, args: [], groups: undefined, cwd: '/', lifetime: { timeoutMs: 60_000 }, secrets: ['secret'] }
+  const child = await spawn(counted(spec))
+  expect(await child.wait()).toMatchObject({ code: 0 })
+  expect([...reads.values()].filter((times) => times !== 1)).toEqual([])
+  expect(reads.size).toBeGreaterThan(20)
+})
+
+test('a field that a prototype holds counts as given [P-1]', async () => {
+  const child = await spawn(Object.create({ program: '/bin/false', env: {} }) as SpawnSpec)
+  expect(await child.wait()).toMatchObject({ code: 1 })
+})
+
 test('a part of another type is a TypeError that names the part [P-2]', async () => {
   await refused(
     [
