@@ -1,6 +1,7 @@
 #include "environment.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include <atomic>
 
@@ -17,8 +18,15 @@ constexpr int kExitRemoveMs = 1000;
 constexpr size_t kBatch = 64;
 constexpr int kStride = 2 + kEventFields;
 
-// The last door: a libc exit without any JS, for instance from another library's fatal error.
-__attribute__((destructor)) void at_host_exit() { kill_all_owned(); }
+pid_t host = 0;
+
+__attribute__((constructor)) void at_load() { host = getpid(); }
+
+// The last door: a libc exit without any JS, for instance from another library's fatal error. Not in a copy of the host
+// that some library forked: its pidfds name the host's children too, and exit(3) in it would end them all [P-10].
+__attribute__((destructor)) void at_host_exit() {
+  if (getpid() == host) kill_all_owned();
+}
 
 // What a worker thread that was ended from outside has had no turn to remove [P-7]. Blocks: nothing runs here any more.
 void remove_directories(Slots<std::unique_ptr<PrivateDirectory>>* directories) {

@@ -1,5 +1,6 @@
 #include "cgroup.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -72,6 +73,18 @@ int64_t cgroup_peak_bytes(int leaf_fd) {
   return peak.empty() ? -1 : strtoll(peak.c_str(), nullptr, 10);
 }
 
-int remove_cgroup_leaf(const std::string& path) { return rmdir(path.c_str()) == 0 ? 0 : errno; }
+// The child may have made groups of its own beneath: cgroup directories go from the inside out, and only by rmdir.
+int remove_cgroup_leaf(const std::string& path) {
+  if (rmdir(path.c_str()) == 0) return 0;
+  if (errno != EBUSY) return errno;
+  DIR* directory = opendir(path.c_str());
+  if (directory == nullptr) return errno;
+  while (const dirent* entry = readdir(directory)) {
+    std::string name = entry->d_name;
+    if (entry->d_type == DT_DIR && name != "." && name != "..") remove_cgroup_leaf(path + "/" + name);
+  }
+  closedir(directory);
+  return rmdir(path.c_str()) == 0 ? 0 : errno;
+}
 
 }  // namespace exactspawn

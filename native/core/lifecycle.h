@@ -66,6 +66,7 @@ class Lifecycle final : public Counted<Lifecycle>, private Handler, private Time
   friend class Counted<Lifecycle>;
   friend class LifecycleTask;
   friend class CountJob;
+  friend class RemoveLeafJob;
   friend class LiveChildren;
   ~Lifecycle() = default;
 
@@ -93,6 +94,7 @@ class Lifecycle final : public Counted<Lifecycle>, private Handler, private Time
   bool settle_logs();
   void tell_settled();
   bool know_members(int* count);
+  bool looks_gone(int members);
   void wake_in(int64_t ms);
   void reap();
   void send(int signal);
@@ -129,6 +131,7 @@ class Lifecycle final : public Counted<Lifecycle>, private Handler, private Time
   UniqueFd cgroup_;
   int counted_ = kNotCounted;
   bool counting_ = false;
+  bool leaf_removed_ = false;
 
   // Reactor thread.
   Ladder ladder_;
@@ -142,8 +145,10 @@ class Lifecycle final : public Counted<Lifecycle>, private Handler, private Time
   int64_t poll_ms_ = 1;
   bool group_settled_ = false;
   bool cgroup_killed_ = false;
+  bool leaf_removal_begun_ = false;
   bool cgroup_settled_ = false;
   int group_left_ = -1;
+  int empty_passes_ = 0;
   int64_t cgroup_peak_ = -1;
 };
 

@@ -15,6 +15,7 @@ namespace {
 struct Stat {
   char state;
   pid_t pgid;
+  unsigned flags;
 };
 
 // proc_pid_stat(5): the name may hold spaces and parentheses, so the fields begin after the last ')'.
@@ -27,7 +28,7 @@ bool read_stat(const char* path, Stat* out) {
   text[size] = 0;
   const char* rest = strrchr(text, ')');
   int ppid = 0, pgid = 0;
-  if (rest == nullptr || sscanf(rest + 1, " %c %d %d", &out->state, &ppid, &pgid) != 3) return false;
+  if (rest == nullptr || sscanf(rest + 1, " %c %d %d %*d %*d %*d %u", &out->state, &ppid, &pgid, &out->flags) != 4) return false;
   out->pgid = pgid;
   return true;
 }
@@ -74,6 +75,12 @@ int count_group_members(pid_t pgid, pid_t except) {
     if (read_stat_of(pid, &stat) && stat.pgid == pgid && stat.state != 'Z' && stat.state != 'X') count++;
   });
   return count;
+}
+
+bool never_executed(pid_t pid) {
+  constexpr unsigned kForkNoExec = 0x40;
+  Stat stat;
+  return read_stat_of(pid, &stat) && (stat.flags & kForkNoExec) != 0;
 }
 
 char process_state(pid_t pid) {

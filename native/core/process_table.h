@@ -12,4 +12,8 @@ int count_group_members(pid_t pgid, pid_t except);
 // State letter of proc_pid_stat(5), or 0 when there is no such process.
 char process_state(pid_t pid);
 
+// Whether a process, a zombie too, still runs the image that it was cloned with: PF_FORKNOEXEC among the flags of
+// proc_pid_stat(5). False when that is not known.
+bool never_executed(pid_t pid);
+
 }  // namespace exactspawn

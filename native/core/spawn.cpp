@@ -15,6 +15,7 @@
 #include "fd_sources.h"
 #include "guard_program.h"
 #include "pidfd.h"
+#include "process_table.h"
 #include "spawn_plan.h"
 
 namespace exactspawn {
@@ -152,7 +153,7 @@ class Start {
     if (uses_fork()) await_exec();
     const Outcome& outcome = plan->outcome();
     result_.guard_pid = outcome.guard_pid;
-    if (outcome.stage == 0 && outcome.progress == kAtExec) {
+    if (outcome.stage == 0 && outcome.progress == kAtExec && !died_in_exec()) {
       result_.candidate = outcome.index;
       return lift_above_stdio(&result_.pidfd, Stage::kClone);
     }
@@ -176,21 +177,34 @@ class Start {
     completion_.read_end.reset();
   }
 
-  // Also reaps it: as our own unreaped child its number cannot have been reused.
+  // A signal during a slow exec leaves the same mark as success: only the kernel's own flag tells that the program of this
+  // process was never replaced. Past its point of no return exec clears the flag, and a death there is the program's.
+  bool died_in_exec() const {
+    siginfo_t info;
+    memset(&info, 0, sizeof info);
+    int options = WEXITED | WNOHANG | WNOWAIT;
+    bool dead = waitid(P_PID, static_cast<id_t>(result_.pid), &info, options) == 0 && info.si_pid != 0;
+    return dead && info.si_code != CLD_EXITED && never_executed(result_.pid);
+  }
+
+  // Also reaps it. Asked first: where another reaper took it, the number may be a stranger's by now.
   void end_guard() {
-    if (result_.guard_pid <= 0) return;
-    kill(result_.guard_pid, SIGKILL);
-    reap(result_.guard_pid);
+    if (result_.guard_pid > 0 && waitpid(result_.guard_pid, nullptr, WNOHANG) == 0) {
+      kill(result_.guard_pid, SIGKILL);
+      reap(result_.guard_pid);
+    }
     result_.guard_pid = 0;
   }
 
-  // A pidfd on 0, 1 or 2 that could not be lifted is the one error that comes after exec.
+  // A pidfd on 0, 1 or 2 that could not be lifted is the one error that comes after exec: the program runs, and may have
+  // a group by now.
   void discard() {
-    if (result_.pid > 0) {
+    if (result_.pid > 0 && waitpid(result_.pid, nullptr, WNOHANG) == 0) {
+      if (leads_group(request_->group)) kill(-result_.pid, SIGKILL);
       kill(result_.pid, SIGKILL);
       reap(result_.pid);
-      end_guard();
     }
+    end_guard();
     result_.pid = -1;
     result_.pidfd.reset();
   }

@@ -5,8 +5,29 @@
 #include <signal.h>
 
 #include "capabilities.h"
+#include "cgroup.h"
 
 namespace exactspawn {
+namespace {
+
+class RemoveJob final : public Job {
+ public:
+  explicit RemoveJob(std::string path) : path_(std::move(path)) {}
+  void run() override {
+    remove_cgroup_leaf(path_);
+    delete this;
+  }
+
+ private:
+  std::string path_;
+};
+
+void remove_leaf_of(const std::string& path) {
+  auto* job = new RemoveJob(path);
+  if (file_pool().submit(job)) job->run();
+}
+
+}  // namespace
 
 Start::Start(uint32_t id, EventSink* sink, SpawnRequest request, LifecycleOptions options, Ref<SecretSet> secrets,
              Ref<Lifecycle> join)
@@ -51,6 +72,8 @@ void Start::run() {
 }
 
 void Start::tell_failure(const SysError& error, int killed_by) {
+  // Whoever cancelled could not remove it while the unborn child was in it.
+  if (!request_.cgroup_leaf.empty()) remove_leaf_of(request_.cgroup_leaf);
   if (sink_.get() == nullptr || cancelled_.load()) return;
   Event event = {EventType::kStartFailed, id_, {}};
   event.fields[0] = static_cast<double>(error.stage);
