@@ -13,6 +13,7 @@ import { PIPE_CHUNK_BYTES } from '../base/limits.js'
 
 const EAGAIN = -11
 const EAGAIN_DARWIN = -35
+const EFAULT = -14
 const again = process.platform === 'darwin' ? EAGAIN_DARWIN : EAGAIN
 
 type Direction = 'childReads' | 'childWrites'
@@ -210,10 +211,12 @@ export class HostWriter extends HostPipe {
   #writing = false
 
   /**
-   * Writes all bytes, waiting while the pipe is full. The bytes are borrowed until the promise settles.
+   * Writes all bytes that are there at the call, waiting while the pipe is full. They are borrowed until the promise
+   * settles.
    *
-   * @throws {PipeError} ERR_PIPE_WRITE_FAILED with cause EPIPE when the child has closed its end, ERR_PIPE_BUSY (one
-   *   write at a time), ERR_PIPE_CLOSED, ERR_PIPE_TIMEOUT; each that began says `bytesWritten`
+   * @throws {PipeError} ERR_PIPE_WRITE_FAILED with cause EPIPE when the child has closed its end, with cause EFAULT when
+   *   the bytes were transferred or shortened meanwhile; ERR_PIPE_BUSY (one write at a time), ERR_PIPE_CLOSED,
+   *   ERR_PIPE_TIMEOUT; each that began says `bytesWritten`
    * @throws {AbortError} ERR_ABORTED with `bytesWritten`: those the child will read
    */
   async write(bytes: Uint8Array, bounds: Bounds = {}): Promise<void> {
@@ -242,10 +245,14 @@ export class HostWriter extends HostPipe {
   }
 
   async #write(bytes: Uint8Array, onStop: OnStop): Promise<void> {
+    const { buffer, byteOffset, length } = bytes
+    // A view of that length alone: one that grows with its buffer would be written beyond it.
+    const whole = new Uint8Array(buffer, byteOffset, length)
     let bytesWritten = 0
-    while (bytesWritten < bytes.length) {
+    while (bytesWritten < length) {
       if (this.closed) throw this.closedError({ bytesWritten })
-      const result = this.native.pipeWrite(this.id, bytes, bytesWritten)
+      const taken = whole.length !== length
+      const result = taken ? EFAULT : this.native.pipeWrite(this.id, whole, bytesWritten)
       if (result >= 0) {
         bytesWritten += result
         continue

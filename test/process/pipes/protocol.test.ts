@@ -9,6 +9,10 @@ import { timed, within } from '../../support/until.js'
 const start = (args: string[], fds: SpawnSpec['fds'] = {}) => spawn({ program: fixtureChild(), args, env: {}, fds })
 const pattern = (size: number) => Buffer.from(Array.from({ length: size }, (_, index) => index % 251))
 
+// Not in the library of types that is compiled against.
+type Resizable = ArrayBuffer & { resize: (size: number) => void }
+const Resizable = ArrayBuffer as unknown as new (size: number, options: { maxByteLength: number }) => Resizable
+
 async function readAll(host: HostReader): Promise<Buffer> {
   const chunks: Buffer[] = []
   for await (const chunk of host.bytes()) chunks.push(chunk)
@@ -29,6 +33,36 @@ test('a write of anything but bytes, or with a bound that is none, writes nothin
   const child = await start(['read-to-eof', '3'], { 1: capture({ headBytes: 64 }), 3: end })
   host.close()
   expect((await child.wait()).logs[1]?.text()).toBe('eof 0\n')
+})
+
+test('a write whose bytes are taken away meanwhile says so, and how many the child will read [P-5, M-14]', async () => {
+  const lost: ((buffer: Resizable) => void)[] = [
+    (buffer) => void structuredClone(buffer, { transfer: [buffer] }),
+    (buffer) => buffer.resize(99),
+  ]
+  for (const lose of lost) {
+    const { child: end, host } = pipe('childReads')
+    const buffer = new Resizable(MiB, { maxByteLength: MiB })
+    const write = host.write(new Uint8Array(buffer))
+    lose(buffer)
+    const child = await start(['read-to-eof', '3'], { 1: capture({ headBytes: 64 }), 3: end })
+    const error = (await write.catch((thrown: unknown) => thrown)) as PipeError & { bytesWritten: number }
+    expect(error).toMatchObject({ code: 'ERR_PIPE_WRITE_FAILED', cause: { code: 'EFAULT' } })
+    expect(error.bytesWritten).toBeGreaterThan(0)
+    host.close()
+    expect((await child.wait()).logs[1]?.text()).toBe(`eof ${error.bytesWritten}\n`)
+  }
+})
+
+test('a write whose bytes grow meanwhile writes those that were there at the call [M-14]', async () => {
+  const { child: end, host } = pipe('childReads')
+  const buffer = new Resizable(MiB, { maxByteLength: 2 * MiB })
+  const write = host.write(new Uint8Array(buffer))
+  buffer.resize(2 * MiB)
+  const child = await start(['read-to-eof', '3'], { 1: capture({ headBytes: 64 }), 3: end })
+  await write
+  host.close()
+  expect((await child.wait()).logs[1]?.text()).toBe(`eof ${MiB}\n`)
 })
 
 test('a second read or write in flight is refused, and the first is not disturbed [P-5]', async () => {
