@@ -140,10 +140,7 @@ export class ChildState {
   /** Ends an owned child, within DISPOSE_MS; lets a detached one go: it is reaped when it ends, and can still be waited for. */
   async dispose(holder: object): Promise<void> {
     if (this.#exit !== null) return
-    if (this.spec.owner === 'detached') {
-      this.#native.dispose(this.number)
-      return this.unref()
-    }
+    if (this.spec.owner === 'detached') return this.#letGo()
     const deadline = () => new LifecycleError('ERR_TERMINATION_DEADLINE', { killDeadlineMs: DISPOSE_MS })
     await this.#untilSettled(holder, { timeoutMs: DISPOSE_MS }, deadline, {
       begin: () => {
@@ -155,11 +152,17 @@ export class ChildState {
     })
   }
 
-  /** The handle is gone: nobody hears of the child any more. */
+  /** The handle is gone: nobody hears of the child any more. A detached one still obeys its lifetime until it ends. */
   drop(): void {
     if (this.#exit !== null) return
+    if (this.spec.owner === 'detached') return this.#letGo()
     this.#native.drop(this.number)
     this.#leave()
+  }
+
+  #letGo(): void {
+    this.#native.dispose(this.number)
+    this.unref()
   }
 
   ref(): void {

@@ -2,6 +2,7 @@
 import { capture, spawn } from 'exactspawn'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { dist } from '../../support/fixture.js'
 import { hostSays, runHost } from '../../support/host.js'
@@ -81,6 +82,26 @@ test('a detached child that is let go of lives on, and is waited for or reaped a
   const unheard = await spawn({ ...spec, args: ['-c', 'exit 0'] })
   await unheard[Symbol.asyncDispose]()
   await until('no zombie', () => processFacts(unheard.pid) === undefined)
+})
+
+test('a detached child that nobody holds is still ended by the signal of its lifetime [X-09, B087]', async () => {
+  const abort = new AbortController()
+  const start = async () => {
+    const lifetime = { signal: abort.signal }
+    const child = await spawn({ program: '/bin/sleep', args: ['60'], env, owner: 'detached', lifetime })
+    return { handle: new WeakRef(child), pid: escapee(child.pid, '/bin/sleep') }
+  }
+  const { handle, pid } = await start()
+  await until('no handle', async () => {
+    await turn()
+    ;(globalThis.gc as () => void)()
+    return handle.deref() === undefined
+  })
+  // What follows a collection comes in turns of its own.
+  for (let i = 0; i < 9; i++) await turn()
+  expect(alive(pid)).toBe(true)
+  abort.abort()
+  await gone(pid)
 })
 
 test('a detached child takes no pipe and no capture, for they end with the host [X-09]', async () => {
