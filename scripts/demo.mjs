@@ -6,6 +6,7 @@ import { isatty } from 'node:tty'
 import { fileURLToPath } from 'node:url'
 import { styleText } from 'node:util'
 import { capture, KiB, MiB, pipe, spawn } from '../dist/index.js'
+import { showChain } from './demo-chain.mjs'
 
 const workerFile = fileURLToPath(new URL('../fixtures/workers/arithmetic.py', import.meta.url))
 const commandLine = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url))
@@ -91,6 +92,9 @@ async function main() {
     fds: { 1: { hostFd: 1, nonblock: 'keep' }, 2: { hostFd: 2, nonblock: 'keep' } },
   })
   await audit.wait()
+
+  heading('6. Three workers of one protocol, from a seed to a judged result')
+  await showChain(say)
   print()
 }
 
