@@ -34,16 +34,33 @@ function supportedHost() {
 
 function load(): NativeAddon {
   try {
-    return withLibc((build) => build(root))
+    // Not by require, which gives the same instance to every copy of this module in an environment: the events of an
+    // instance go to one copy, and the others would wait for ever. A test runner with a module registry for each file
+    // makes such copies.
+    const module = { exports: {} as NativeAddon }
+    process.dlopen(module, addonFile())
+    return module.exports
   } catch (error) {
     const details = { ...host, tried: triedFiles(toError(error)) }
     throw new CapabilityError('ERR_ADDON_LOAD_FAILED', details, { cause: error })
   }
 }
 
-/** Names the file that `addon` loads. Throws plain errors: it is for reports on a machine where loading may fail. */
+/**
+ * Names the file that `addon` loads. Throws plain errors: it is for reports on a machine where loading may fail.
+ *
+ * node-gyp-build takes its guess of the libc from the environment variable LIBC; without it, it knows musl only by a
+ * file of one distribution. The variable is ours for this one call.
+ */
 export function addonFile(): string {
-  return withLibc((build) => build.resolve(root))
+  const before = process.env['LIBC']
+  if (host.platform === 'linux') process.env['LIBC'] = host.libc
+  try {
+    return (require('node-gyp-build') as { resolve(root: string): string }).resolve(root)
+  } finally {
+    if (before === undefined) delete process.env['LIBC']
+    else process.env['LIBC'] = before
+  }
 }
 
 // What node-gyp-build looked for and does not tell: a build in the checkout, then the file of a release.
@@ -63,22 +80,4 @@ function triedFiles({ message }: Error): { file: string; message: string }[] {
 function others(folder: string): string {
   const files = existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith('.node')) : []
   return files.length === 0 ? '' : `, only ${files.join(' and ')}`
-}
-
-interface NodeGypBuild {
-  (root: string): NativeAddon
-  resolve(root: string): string
-}
-
-// node-gyp-build takes its guess of the libc from the environment variable LIBC; without it, it knows musl only by a
-// file of one distribution. The variable is ours for this one call.
-function withLibc<T>(use: (build: NodeGypBuild) => T): T {
-  const before = process.env['LIBC']
-  if (host.platform === 'linux') process.env['LIBC'] = host.libc
-  try {
-    return use(require('node-gyp-build') as NodeGypBuild)
-  } finally {
-    if (before === undefined) delete process.env['LIBC']
-    else process.env['LIBC'] = before
-  }
 }

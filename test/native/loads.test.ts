@@ -134,7 +134,8 @@ test('the package works in a module registry that was emptied, and from an ES mo
   const [said] = await hostSays(`
     const run = async ({ spawn }) => (await (await spawn({ program: '/bin/true', env: {} })).wait()).code;
     const codes = [await run(xs), await run((await import(${JSON.stringify(path)})).xs)];
-    for (const name of Object.keys(require.cache)) delete require.cache[name];
+    // Binaries stay, as in a test runner that gives each file a registry of its own.
+    for (const name of Object.keys(require.cache)) if (!name.endsWith('.node')) delete require.cache[name];
     const again = require(${JSON.stringify(dist)});
     codes.push(await run(again), await run(xs));
     say({ codes, fresh: again.spawn !== xs.spawn });
