@@ -114,7 +114,11 @@ export function checkSignal(signal: AbortSignal | undefined, argument = 'signal'
 
 /** Tells whether a value can be listened to as an AbortSignal. */
 export function isAbortSignal(value: unknown): value is AbortSignal {
-  return typeof value === 'object' && value !== null && 'aborted' in value && 'addEventListener' in value
+  if (typeof value !== 'object' || value === null) return false
+  const { aborted, addEventListener, removeEventListener } = value as Partial<AbortSignal>
+  // All that a call does with it: what fails only at its end would leave the call pending for ever.
+  const listened = typeof addEventListener === 'function' && typeof removeEventListener === 'function'
+  return typeof aborted === 'boolean' && listened
 }
 
 /** Calls back once the deadline has passed, never before; gives the function that cancels it. */

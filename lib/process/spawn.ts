@@ -147,8 +147,9 @@ class SpawnCall {
           // This listener reaches the whole call, and with it the pipes' host ends: it must not outlive the start [P-7].
           state.listen()
           state.started()
-          end()
+          // Before anything of the caller's is called: a signal that fails to let go must not leave the start pending.
           resolve({ state, facts: readStart(fields) })
+          end()
         } else {
           // A start that failed: nothing else comes before a start.
           end()

@@ -28,7 +28,14 @@ test('a timeout that is no number of milliseconds is refused before the operatio
 })
 
 test('a signal that is none is refused before the operation starts [P-5]', async () => {
-  for (const signal of [null, 'SIGINT', {}, new EventTarget(), 1]) {
+  const [addEventListener, removeEventListener] = [() => {}, () => {}]
+  const halves = [
+    { aborted: false, addEventListener },
+    { aborted: false, removeEventListener },
+    { aborted: 0, addEventListener, removeEventListener },
+    { aborted: false, addEventListener: true, removeEventListener: true },
+  ]
+  for (const signal of [null, 'SIGINT', {}, new EventTarget(), 1, ...halves]) {
     const call = bounded(() => expect.unreachable(), { signal: signal as AbortSignal }, timedOut)
     await expect(call).rejects.toThrow(new TypeError('signal must be an AbortSignal'))
   }

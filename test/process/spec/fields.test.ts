@@ -99,6 +99,7 @@ test('a part of another type is a TypeError that names the part [P-2]', async ()
       ['lifetime.timeoutMs', { lifetime: { timeoutMs: '5' } }],
       ['lifetime.graceMs', { lifetime: { graceMs: null } }],
       ['lifetime.signal', { lifetime: { signal: {} } }],
+      ['lifetime.signal', { lifetime: { signal: { aborted: false, addEventListener() {} } } }],
       ['limits.core', { limits: { core: '0' } }],
       ['limits.core', { limits: { core: null } }],
       ['limits.core.soft', { limits: { core: { hard: 0 } } }],
