@@ -67,15 +67,22 @@ export function holdLoop(): () => void {
   }
 }
 
+// Native code has told these events and will not again: one listener's failure must not cost the others theirs.
 function dispatch(events: Float64Array): void {
+  const failures: unknown[] = []
   for (let at = 0; at < events.length; at += EVENT_STRIDE) {
     const type = events[at] as number
     const id = events[at + 1] as number
     const fields = events.subarray(at + 2, at + EVENT_STRIDE)
-    if (type === EVENT.taskDone) finishTask(id)
-    else if (type === EVENT.pipeReady) pipes.get(id)?.(type, fields)
-    else children.get(id)?.(type, fields)
+    try {
+      if (type === EVENT.taskDone) finishTask(id)
+      else if (type === EVENT.pipeReady) pipes.get(id)?.(type, fields)
+      else children.get(id)?.(type, fields)
+    } catch (error) {
+      failures.push(error)
+    }
   }
+  if (failures.length > 0) throw failures[0]
 }
 
 function finishTask(id: number): void {
