@@ -9,7 +9,7 @@ import { launchTrustedLocalWorker, WorkerSession } from '../../lib/worker.js'
 import { checkedPid } from '../process/ends/children.js'
 import { root } from './fixture.js'
 import { childrenOf, processFacts } from './process-table.js'
-import { slowness, until } from './until.js'
+import { until } from './until.js'
 
 /** Rounds of a long test; more of them by EXACTSPAWN_ROUNDS. */
 export const rounds = (few: number): number => Number(process.env['EXACTSPAWN_ROUNDS'] ?? few)
@@ -17,7 +17,7 @@ export const rounds = (few: number): number => Number(process.env['EXACTSPAWN_RO
 export const workerId = `mw1-resolved-worker-${'5'.repeat(64)}`
 
 /** Longer than any phase takes that works. */
-export const AMPLE_MS = 20_000 * slowness
+export const AMPLE_MS = 20_000
 
 export const timeouts: PhaseTimeouts = Object.freeze({
   hello: AMPLE_MS,
