@@ -2,6 +2,7 @@
  * Bounds on one operation: a relative `timeoutMs` at the edge becomes an absolute instant here, and an
  * AbortSignal is joined to it. Instants are of `performance.now()`: no clock change moves them.
  */
+import { onAbort } from './abort-listeners.js'
 import { AbortError, type ExitFacts } from './errors.js'
 
 /** What a caller may give to any call that waits. It bounds that call, never the child's life. */
@@ -85,12 +86,11 @@ export async function bounded<T>(
         reject(error)
       }
     }
-    const onAbort = () => end(abortError)
     const cancelTimer = at(deadline, () => end(timeoutError))
-    signal?.addEventListener('abort', onAbort, { once: true })
+    const leaveSignal = signal === undefined ? undefined : onAbort(signal, () => end(abortError))
     release = () => {
       cancelTimer()
-      signal?.removeEventListener('abort', onAbort)
+      leaveSignal?.()
     }
   })
   // An operation that was stopped before it could say how is told when it does: it must not run on unseen.

@@ -7,6 +7,7 @@ import { ENDED_BY, EVENT } from '../addon/addon-types.js'
 import type { EventFields } from '../addon/events.js'
 import { connectedAddon, holdLoop, offChild, onChild } from '../addon/events.js'
 import { atHostExit } from '../addon/host-exit.js'
+import { onAbort } from '../base/abort-listeners.js'
 import type { Bounds } from '../base/deadline.js'
 import { bounded } from '../base/deadline.js'
 import { AbortError, errnoName, LifecycleError } from '../base/errors.js'
@@ -60,12 +61,11 @@ export class ChildState {
     if (this.spec.owner === 'handle') this.#leaveExit = atHostExit()
     const { signal, firstSignal, graceMs } = this.spec.lifetime
     if (signal === undefined) return
-    const onAbort = () => {
+    const abort = () => {
       this.#native.end(this.number, cause('abort'), firstSignal, graceMs, KILL_DEADLINE_MS)
     }
-    signal.addEventListener('abort', onAbort, { once: true })
-    this.#stopWatchingLifetime = () => signal.removeEventListener('abort', onAbort)
-    if (signal.aborted) onAbort()
+    this.#stopWatchingLifetime = onAbort(signal, abort)
+    if (signal.aborted) abort()
   }
 
   /**

@@ -3,6 +3,7 @@ import type { NativeAddon, NativeError } from '../addon/addon-types.js'
 import { EVENT, GROUP, MECHANISMS } from '../addon/addon-types.js'
 import type { Mechanism } from '../addon/addon-types.js'
 import { connectedAddon, holdLoop, offChild, onChild } from '../addon/events.js'
+import { onAbort } from '../base/abort-listeners.js'
 import { checkSignal } from '../base/deadline.js'
 import type { SpawnError } from '../base/errors.js'
 import { KILL_DEADLINE_MS } from '../base/limits.js'
@@ -132,16 +133,16 @@ class SpawnCall {
       const release = holdLoop()
       const state = new ChildState(queued, this.#spec)
       const end = () => {
-        for (const signal of this.#signals) signal.removeEventListener('abort', onAbort)
+        for (const leave of leaveSignals) leave()
         release()
       }
-      const onAbort = (event: Event) => {
+      const abort = (signal: AbortSignal) => {
         end()
         offChild(queued)
         this.#native.cancelStart(queued)
-        reject(abortedStart(event.target as AbortSignal))
+        reject(abortedStart(signal))
       }
-      for (const signal of this.#signals) signal.addEventListener('abort', onAbort)
+      const leaveSignals = this.#signals.map((signal) => onAbort(signal, () => abort(signal)))
       onChild(queued, (type, fields) => {
         if (type === EVENT.started) {
           // This listener reaches the whole call, and with it the pipes' host ends: it must not outlive the start [P-7].

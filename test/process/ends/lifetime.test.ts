@@ -1,5 +1,6 @@
 /** What ends a child whoever waits for it: an abort, a timeout; and what keeps a host alive or lets it go. */
 import { capture, spawn } from 'exactspawn'
+import { getEventListeners } from 'node:events'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -239,6 +240,25 @@ test('fifty children add one listener for the exit, none for signals, and take i
   expect(during).toEqual(before.map((count, index) => count + (index === 0 ? 1 : 0)))
   expect(counts()).toEqual(before)
   expect(warnings).toEqual([])
+})
+
+test('a signal that many children, starts and waits share gets one listener, and keeps none [B090]', async () => {
+  const { signal } = new AbortController()
+  const warnings: Error[] = []
+  const onWarning = (warning: Error) => void warnings.push(warning)
+  process.on('warning', onWarning)
+  const many = Array.from({ length: 12 })
+  const starting = many.map(() => spawn({ program: '/bin/sleep', args: ['60'], env, lifetime: { signal } }, { signal }))
+  expect(getEventListeners(signal, 'abort')).toHaveLength(1)
+  const children = await Promise.all(starting)
+  const waits = children.map((child) => child.wait({ signal }))
+  expect(getEventListeners(signal, 'abort')).toHaveLength(1)
+  for (const child of children) child.kill()
+  await Promise.all(waits)
+  await pause(0) // warnings come a turn later
+  process.off('warning', onWarning)
+  expect(warnings).toEqual([])
+  expect(getEventListeners(signal, 'abort')).toEqual([])
 })
 
 test('a lifetime\'s signal is listened to only while the child lives [B090]', async () => {
