@@ -121,7 +121,9 @@ function* controls(spec: CheckedSpec, facts: StartFacts): Generator<ReceiptContr
   if (spec.nice !== null) yield enforced('nice', String(spec.nice))
   if (spec.affinity !== null) yield enforced('affinity', spec.affinity.join(','))
   if (spec.groups !== null) yield enforced('groups', spec.groups.join(',') || 'none')
+  else if (spec.uid !== null || spec.gid !== null) yield inherited('groups', process.getgroups?.())
   if (spec.gid !== null) yield enforced('gid', String(spec.gid))
+  else if (spec.uid !== null) yield inherited('gid', [process.getegid?.()])
   if (spec.uid !== null) yield enforced('uid', String(spec.uid))
   if (spec.noNewPrivs) yield enforced('no new privileges', 'set')
   yield ending(spec)
@@ -135,6 +137,15 @@ function* controls(spec: CheckedSpec, facts: StartFacts): Generator<ReceiptContr
     status: facts.watchedByPidfd ? 'enforced' : 'best-effort',
     ...(facts.watchedByPidfd ? {} : { note: 'no pidfd here: a status that another reaper takes is lost' }),
   }
+}
+
+// Another user with the host's groups may reach what only the host was meant to: never in silence.
+function inherited(control: 'groups' | 'gid', ids: readonly (number | undefined)[] = []): ReceiptControl {
+  const note =
+    control === 'groups'
+      ? "the host's, its effective gid among them as Node lists it; `groups: []` drops all"
+      : "the host's: the spec names none"
+  return { control, value: `inherited: ${ids.join(',') || 'none'}`, status: 'enforced', note }
 }
 
 function ending(spec: CheckedSpec): ReceiptControl {

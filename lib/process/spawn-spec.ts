@@ -68,9 +68,11 @@ export interface SpawnSpec {
   readonly nice?: number
   /** Processor numbers. */
   readonly affinity?: readonly number[]
+  /** The groups stay the host's unless `gid` and `groups` are given too. */
   readonly uid?: number
+  /** The supplementary groups stay the host's unless `groups` is given too. */
   readonly gid?: number
-  /** Supplementary groups; `[]` drops all. */
+  /** Supplementary groups; `[]` drops all. The host's unless given, also beside `uid` and `gid`; the receipt says so. */
   readonly groups?: readonly number[]
   readonly noNewPrivs?: boolean
   /** Makes one single-use cgroup v2 leaf beneath `parent` for this child, and removes it. */

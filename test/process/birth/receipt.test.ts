@@ -85,6 +85,23 @@ test('what a spec leaves out stands in the receipt as what it is taken for [P-1,
   })
 })
 
+test('groups that a change of user leaves as the host\'s stand in the receipt as that [P-1, M-74]', async () => {
+  const inherited = (control: string, ids: readonly (number | undefined)[] | undefined) => ({
+    control,
+    value: `inherited: ${ids?.join(',')}`,
+    status: 'enforced',
+    note: expect.stringContaining("the host's") as unknown,
+  })
+  const groups = inherited('groups', process.getgroups?.())
+  const gid = inherited('gid', [process.getegid?.()])
+  const onlyUser = (await both({ uid: 65534 })).receipt.controls
+  expect(onlyUser).toEqual(expect.arrayContaining([groups, gid]))
+  const userAndGroup = (await both({ uid: 65534, gid: 65534 })).receipt.controls
+  expect(userAndGroup).toEqual(expect.arrayContaining([groups, { control: 'gid', value: '65534', status: 'enforced' }]))
+  const neither = (await both()).receipt.controls
+  expect(neither.filter(({ control }) => control === 'groups' || control === 'gid')).toEqual([])
+})
+
 test('each control says how far it is held to, and none is left to be guessed [P-1, M-74]', async () => {
   const { receipt } = await both({ affinity: [0], groups: [], gid: 65534, uid: 65534, noNewPrivs: true })
   const always = ['descriptors', 'environment', 'umask', 'signal mask', 'signal dispositions', 'limit nofile']
