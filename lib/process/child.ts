@@ -9,6 +9,7 @@ import { readInteger } from './controls.js'
 import type { Exit, ExitStatus } from './exit.js'
 import { registerMember } from './group.js'
 import type { Log } from './log.js'
+import { checkOptions } from './options.js'
 import type { Receipt } from './receipt.js'
 import { signalName, signalNumber } from './signals.js'
 import { readMs } from './spawn-spec.js'
@@ -89,9 +90,11 @@ export class Child implements AsyncDisposable {
    * @throws {LifecycleError} ERR_LOG_DRAIN_DEADLINE with the exit: a descendant outside the group still holds a captured
    *   stream; ERR_WAIT_TIMEOUT: `timeoutMs` passed, the child goes on
    * @throws {AbortError} ERR_ABORTED: this call's signal (the child goes on), or `lifetime.signal` (with the exit)
+   * @throws {SpecTypeError} ERR_INVALID_SPEC: `bounds` is no object, or has an option that this call has not
    */
-  wait(bounds: Bounds = {}): Promise<Exit> {
-    return this.#state.wait(this, bounds)
+  async wait(bounds: Bounds = {}): Promise<Exit> {
+    checkOptions(bounds, ['signal', 'timeoutMs'])
+    return await this.#state.wait(this, bounds)
   }
 
   /** Gives the exit as soon as it is seen, or null while the child runs; the whole record once a wait would give it. */
@@ -135,12 +138,13 @@ export class Child implements AsyncDisposable {
 
   /**
    * Ends the child: first signal, grace for the whole group, SIGKILL, and the exit as `wait` gives it. Repeatable; a second
-   * call can only shorten the grace. A stopped child is continued, so that it can act.
+   * call can only shorten the grace; the first call's `killDeadlineMs` holds while its ladder runs. A stopped child is continued, so that it can act.
    *
    * @throws {LifecycleError} ERR_TERMINATION_DEADLINE: still there `killDeadlineMs` after SIGKILL; the handle stays good
    * @throws as wait
    */
   async terminate(options: TerminateOptions = {}): Promise<Exit> {
+    checkOptions(options, ['signal', 'timeoutMs', 'firstSignal', 'graceMs', 'killDeadlineMs'])
     const { firstSignal = 'SIGTERM', graceMs, killDeadlineMs, ...bounds } = options
     return await this.#state.terminate(this, bounds, {
       firstSignal: signalNumber(firstSignal),

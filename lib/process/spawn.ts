@@ -18,6 +18,7 @@ import type { RequestPipe, ResponsePipe } from './endpoint.js'
 import { pipe } from './endpoint.js'
 import { joinNumber } from './group.js'
 import { openFiles } from './open-files.js'
+import { checkOptions } from './options.js'
 import type { PackableEntry } from './packed-map.js'
 import { HeldMap } from './packed-map.js'
 import type { StartFacts } from './receipt.js'
@@ -48,6 +49,7 @@ export interface SpawnOptions {
  *   appears, it is killed
  */
 export async function spawn(spec: SpawnSpec, options: SpawnOptions = {}): Promise<Child> {
+  checkOptions(options, ['signal'])
   checkSignal(options.signal)
   const checked = checkSpec(spec)
   const signals = [options.signal, checked.lifetime.signal].filter((signal) => signal !== undefined)

@@ -144,3 +144,19 @@ test('a wait that begins at the exit itself settles at once [B067]', async () =>
   expect(result.code).toBe(5)
   expect(ms).toBeLessThan(within(500))
 })
+
+test('options that are none, or that a call does not have, are refused with their name [P-2, P-5]', async () => {
+  const options = (given: unknown) => given as never
+  const refusal = (field: string) => ({ name: 'TypeError', code: 'ERR_INVALID_SPEC', field })
+  const spec = { program: '/bin/true', env }
+  await expect(spawn(spec, options(null))).rejects.toMatchObject(refusal('options'))
+  await expect(spawn(spec, options({ timeoutMs: 5 }))).rejects.toMatchObject(refusal('options.timeoutMs'))
+  await using child = await shell('exec sleep 60')
+  for (const none of [null, 5, 'x', [], AbortSignal.abort()]) {
+    await expect(child.wait(options(none))).rejects.toMatchObject(refusal('options'))
+    await expect(child.terminate(options(none))).rejects.toMatchObject(refusal('options'))
+  }
+  await expect(child.wait(options({ timeout: 5 }))).rejects.toMatchObject(refusal('options.timeout'))
+  await expect(child.terminate(options({ grace: 5 }))).rejects.toMatchObject(refusal('options.grace'))
+  expect(child.tryWait()).toBe(null)
+})
