@@ -46,7 +46,8 @@ export class ChildState {
   #releaseLoop: (() => void) | undefined
   #leaveExit: () => void = () => {}
   #stopWatchingLifetime: () => void = () => {}
-  #killDeadlineMs = 0
+  /** Of the ladder that runs: a second one changes nothing of it but the grace. */
+  #killDeadlineMs: number | undefined
   #disposed = false
 
   constructor(number: number, spec: CheckedSpec) {
@@ -62,6 +63,7 @@ export class ChildState {
     const { signal, firstSignal, graceMs } = this.spec.lifetime
     if (signal === undefined) return
     const abort = () => {
+      this.#killDeadlineMs ??= KILL_DEADLINE_MS
       this.#native.end(this.number, cause('abort'), firstSignal, graceMs, KILL_DEADLINE_MS)
     }
     this.#stopWatchingLifetime = onAbort(signal, abort)
@@ -118,7 +120,7 @@ export class ChildState {
     const timeout = () => new LifecycleError('ERR_WAIT_TIMEOUT', { timeoutMs: bounds.timeoutMs ?? 0 })
     await this.#untilSettled(holder, bounds, timeout, {
       begin: () => {
-        this.#killDeadlineMs = ladder.killDeadlineMs
+        this.#killDeadlineMs ??= ladder.killDeadlineMs
         const { firstSignal, graceMs, killDeadlineMs } = ladder
         this.#native.end(this.number, cause('terminate'), firstSignal, graceMs, killDeadlineMs)
       },
@@ -252,10 +254,11 @@ export class ChildState {
 
   #onEndDeadline(errno: number): void {
     const lastError = errno === 0 ? {} : { lastError: errnoName(-errno) }
+    const killDeadlineMs = this.#killDeadlineMs ?? KILL_DEADLINE_MS
+    this.#killDeadlineMs = undefined
     for (const pending of [...this.#pending]) {
       if (!pending.ladder) continue
-      const details = { killDeadlineMs: this.#killDeadlineMs, ...lastError }
-      pending.stop(new LifecycleError('ERR_TERMINATION_DEADLINE', details))
+      pending.stop(new LifecycleError('ERR_TERMINATION_DEADLINE', { killDeadlineMs, ...lastError }))
     }
   }
 

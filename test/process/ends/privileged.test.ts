@@ -95,3 +95,19 @@ test('a host ends in time under a child that it may not kill [B073, P-5]', async
   expect(result[0]?.ms).toBeGreaterThanOrEqual(190)
   expect(result[0]?.ms).toBeLessThan(within(600))
 })
+
+test('a second terminate leaves the first one\'s deadline, and both errors name the one that passed [M-81]', async () => {
+  const folder = tmpFolder()
+  const [said] = await hostSays<{ errors: object[] }>(
+    `${unkillable(folder)}
+    const deadlines = [120, 60000];
+    const ends = deadlines.map((killDeadlineMs) => timed(() => child.terminate({ graceMs: 0, killDeadlineMs })));
+    const errors = (await Promise.all(ends)).map(({ error }) => error);
+    fs.writeFileSync(end, '');
+    await child.terminate({ killDeadlineMs: 10000 });
+    say({ errors });`,
+    asNobody,
+  )
+  const tooLate = { code: 'ERR_TERMINATION_DEADLINE', details: { killDeadlineMs: 120, lastError: 'EPERM' } }
+  expect(said?.errors).toEqual([tooLate, tooLate])
+})
