@@ -24,7 +24,7 @@ export async function startError(
   }
   const path = pathOf(spec, stage, index, cgroupLeaf)
   const field = fieldOf(spec, stage, index)
-  const hint = stage === 'exec' && errno === ENOENT && path !== undefined ? await interpreterHint(path) : undefined
+  const hint = stage === 'exec' && errno === ENOENT && path !== undefined ? await missingHint(spec, path) : undefined
   return new SpawnError('ERR_SPAWN_FAILED', {
     stage,
     ...system,
@@ -66,6 +66,14 @@ function fieldOf(spec: CheckedSpec, stage: string, index: number | undefined): s
   if (stage === 'rlimit') return `limits.${spec.limits.list[index ?? -1]?.name ?? 'nofile'}`
   if ((stage === 'pipe' || stage === 'file') && index !== undefined) return `fds.${index}`
   return FIELDS[stage]
+}
+
+async function missingHint(spec: CheckedSpec, path: string): Promise<string | undefined> {
+  const hint = await interpreterHint(path)
+  if (hint !== undefined || spec.program.includes('/')) return hint
+  const tried = spec.candidates.length
+  // The path of the error is one of them: it alone would say that the others were not looked at.
+  return `not found in the ${tried === 1 ? 'one directory' : `${tried} directories`} of searchPath`
 }
 
 // execve(2) answers ENOENT for a file that is there when its interpreter is not [B020].

@@ -139,6 +139,17 @@ test('a bare name is found in the search path given, in its order, and in no oth
   await child.wait()
 })
 
+test('a bare name that is nowhere is told with how many directories were tried [B026, P-2]', async () => {
+  const folder = tmpFolder()
+  const searchPath = `${folder}:${join(folder, 'missing')}:${folder}/`
+  const { error } = await aftermath(() => started({ program: 'tool', searchPath }))
+  expect(error.details).toMatchObject({ stage: 'exec', hint: 'not found in the 3 directories of searchPath' })
+  const one = await aftermath(() => started({ program: 'tool', searchPath: folder }))
+  expect(one.error.message).toContain('not found in the one directory of searchPath')
+  const path = await aftermath(() => started({ program: join(folder, 'tool') }))
+  expect(path.error.details).not.toHaveProperty('hint')
+})
+
 test('an empty or relative element of the search path is refused, not taken for a directory [B026]', async () => {
   for (const searchPath of ['', ':/bin', '/bin:', '/bin::/usr/bin', 'bin', '/bin:.', '/bin:\0']) {
     const { error, starts } = await aftermath(() => started({ program: 'true', searchPath }))
