@@ -5,7 +5,7 @@
  * its death by SIGPIPE is its own. Only one that somebody made non-blocking cannot be: the flag is shared by all who
  * have the description, and few programs expect it.
  */
-import { constants, fstatSync, openSync } from 'node:fs'
+import { constants, fstatSync, openSync, readlinkSync } from 'node:fs'
 import type { Readable, Writable } from 'node:stream'
 import { finished, pipeline } from 'node:stream/promises'
 import { isatty } from 'node:tty'
@@ -32,6 +32,16 @@ export function ownDescriptor(fd: number): FdSource | 'pump' {
     return { hostFd: openSync(`/proc/self/fd/${fd}`, (status & (O_RDWR | O_WRONLY)) | O_NOCTTY) }
   } catch {
     return 'pump'
+  }
+}
+
+/** Tells whether a descriptor beyond the standard ones is a poller, an eventfd or the like, as Node opens for itself. */
+export function isAnonymous(fd: number): boolean {
+  if (fd <= 2) return false
+  try {
+    return readlinkSync(`/proc/self/fd/${fd}`).startsWith('anon_inode:')
+  } catch {
+    return false
   }
 }
 

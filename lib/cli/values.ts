@@ -3,7 +3,7 @@ import type { FdSource, FileMode } from '../process/fd-map.js'
 import type { Limit } from '../process/controls.js'
 import { signalNumber } from '../process/signals.js'
 import { UsageError } from './arguments.js'
-import { ownDescriptor } from './own-stdio.js'
+import { isAnonymous, ownDescriptor } from './own-stdio.js'
 
 const MS_PER: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }
 
@@ -86,7 +86,10 @@ export function readFd(target: number, text: string): FdValue {
   const option = `--fd ${target}`
   if (kind === 'same') return { sameAs: readNumber(option, rest) }
   if (kind === 'inherit') {
-    const own = ownDescriptor(readNumber(option, rest))
+    const fd = readNumber(option, rest)
+    // Nobody gives those to a command; what has the number is this process's event loop.
+    if (isAnonymous(fd)) throw new UsageError(`${option}=${text}: ${fd} is this command's own, and none that it was given`)
+    const own = ownDescriptor(fd)
     if (own !== 'pump' || (target <= 2 && target === Number(rest))) return own
     return { hostFd: Number(rest) }
   }

@@ -107,3 +107,9 @@ test('a reader that goes away ends the program by SIGPIPE and is no error to tel
   })
   expect(carried).toMatchObject({ stdout: 'y\n', stderr: 'code 141\n' })
 })
+
+test('a descriptor of this command\'s own is not given away for one of the caller\'s [P-1]', async () => {
+  const { code, stdout, stderr } = await run(['--fd', '7=inherit:3'], ['/bin/echo', 'ran'])
+  expect({ code, stdout }).toEqual({ code: 125, stdout: '' })
+  expect(stderr).toMatch(/^exactspawn: --fd 7=inherit:3: .*\n$/)
+})
