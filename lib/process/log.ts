@@ -2,7 +2,12 @@
 import { connectedAddon } from '../addon/events.js'
 import type { NativeLog } from '../addon/addon-types.js'
 
-/** One moment of a captured stream, frozen. Filtered: no registered secret is in it, nor the beginning of one [M-23]. */
+/**
+ * One moment of a captured stream. Filtered: no registered secret is in it, nor the beginning of one [M-23].
+ *
+ * Frozen but for the bytes themselves, which nothing can freeze. They are borrowed: `head` and `tail` are views of `bytes`,
+ * and an exit's are shared by every wait. Who wants to change them takes a copy.
+ */
 export interface LogSnapshot {
   /** Head and tail, one after the other; raw bytes as written, but for the secrets. */
   readonly bytes: Uint8Array
