@@ -35,7 +35,7 @@ export function ownDescriptor(fd: number): FdSource | 'pump' {
   }
 }
 
-/** Tells whether a descriptor beyond the standard ones is a poller, an eventfd or the like, as Node opens for itself. */
+/** Tells whether a descriptor beyond the standard ones is a poller, an eventfd or the like, as Node opens them. */
 export function isAnonymous(fd: number): boolean {
   if (fd <= 2) return false
   try {

@@ -88,7 +88,7 @@ export function readFd(target: number, text: string): FdValue {
   if (kind === 'inherit') {
     const fd = readNumber(option, rest)
     // Nobody gives those to a command; what has the number is this process's event loop.
-    if (isAnonymous(fd)) throw new UsageError(`${option}=${text}: ${fd} is this command's own, and none that it was given`)
+    if (isAnonymous(fd)) throw new UsageError(`${option}=${text}: ${fd} is this command's own, it was not given it`)
     const own = ownDescriptor(fd)
     if (own !== 'pump' || (target <= 2 && target === Number(rest))) return own
     return { hostFd: Number(rest) }

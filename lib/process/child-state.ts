@@ -162,11 +162,6 @@ export class ChildState {
     this.#leave()
   }
 
-  #letGo(): void {
-    this.#native.dispose(this.number)
-    this.unref()
-  }
-
   ref(): void {
     if (this.#releaseLoop === undefined && this.#status === null && this.#exit === null) this.#releaseLoop = holdLoop()
   }
@@ -180,6 +175,12 @@ export class ChildState {
 
   log(fd: number): LogSnapshot {
     return this.#exit?.logs[fd] ?? (readLog(this.number, fd) as LogSnapshot)
+  }
+
+  // Its end is still told to this state, which listens to the lifetime's signal until then.
+  #letGo(): void {
+    this.#native.dispose(this.number)
+    this.unref()
   }
 
   #result(): Exit {

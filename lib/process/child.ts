@@ -137,8 +137,9 @@ export class Child implements AsyncDisposable {
   }
 
   /**
-   * Ends the child: first signal, grace for the whole group, SIGKILL, and the exit as `wait` gives it. Repeatable; a second
-   * call can only shorten the grace; the first call's `killDeadlineMs` holds while its ladder runs. A stopped child is continued, so that it can act.
+   * Ends the child: first signal, grace for the whole group, SIGKILL, and the exit as `wait` gives it. Repeatable; while
+   * the ladder runs a second call can only shorten the grace, and the first one's `killDeadlineMs` holds. A stopped child
+   * is continued, so that it can act.
    *
    * @throws {LifecycleError} ERR_TERMINATION_DEADLINE: still there `killDeadlineMs` after SIGKILL; the handle stays good
    * @throws as wait

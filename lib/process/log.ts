@@ -5,8 +5,8 @@ import type { NativeLog } from '../addon/addon-types.js'
 /**
  * One moment of a captured stream. Filtered: no registered secret is in it, nor the beginning of one [M-23].
  *
- * Frozen but for the bytes themselves, which nothing can freeze. They are borrowed: `head` and `tail` are views of `bytes`,
- * and an exit's are shared by every wait. Who wants to change them takes a copy.
+ * Frozen but for the bytes themselves, which nothing can freeze. They are borrowed: `head` and `tail` are views of
+ * `bytes`, and an exit's are shared by every wait. Who wants to change them takes a copy.
  */
 export interface LogSnapshot {
   /** Head and tail, one after the other; raw bytes as written, but for the secrets. */

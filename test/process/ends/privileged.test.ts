@@ -96,7 +96,7 @@ test('a host ends in time under a child that it may not kill [B073, P-5]', async
   expect(result[0]?.ms).toBeLessThan(within(600))
 })
 
-test('a second terminate leaves the first one\'s deadline, and both errors name the one that passed [M-81]', async () => {
+test('a second terminate leaves the first one\'s deadline, and both errors name that one [M-81]', async () => {
   const folder = tmpFolder()
   const [said] = await hostSays<{ errors: object[] }>(
     `${unkillable(folder)}
