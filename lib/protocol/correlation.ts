@@ -33,9 +33,14 @@ export class Correlation {
   settle(response: unknown): void {
     const id = idOf(response)
     const expected = this.#pending
-    if (expected === undefined) throw new ProtocolError('ERR_RESPONSE_EXTRA', { id })
+    if (expected === undefined || this.#answered(id)) throw new ProtocolError('ERR_RESPONSE_EXTRA', { id })
     if (id !== expected) throw new ProtocolError('ERR_REQUEST_ID_MISMATCH', { expected, actual: id })
     this.#pending = undefined
+  }
+
+  // One that was answered before: its second response is often read only after the next request was sent.
+  #answered(id: string): boolean {
+    return id !== this.#pending && /^(0|[1-9]\d*)$/.test(id) && Number(id) < this.#count
   }
 }
 
