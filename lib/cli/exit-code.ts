@@ -2,6 +2,7 @@
 import { constants } from 'node:os'
 import { ExactSpawnError } from '../base/errors.js'
 import type { Exit } from '../process/exit.js'
+import { NOT_FOUND } from '../process/start-errors.js'
 
 /** Codes that are not the child's; those of timeout(1) and of shells. */
 export const EXIT = {
@@ -27,8 +28,9 @@ export function exitCode(exit: Exit): number {
 /** Tells why no child was born: 127 where the program is not there, 126 where it cannot be run, else 125. */
 export function startFailureCode(error: unknown): number {
   if (!ExactSpawnError.is(error, 'ERR_SPAWN_FAILED') || error.details.stage !== 'exec') return EXIT.ours
-  // With a hint the file is there, and what it names as its interpreter is not.
-  const missing = error.details.errno === -constants.errno.ENOENT && error.details.hint === undefined
+  // With another hint than that the file is there, and what it names as its interpreter is not.
+  const { errno, hint = NOT_FOUND } = error.details
+  const missing = errno === -constants.errno.ENOENT && hint.startsWith(NOT_FOUND)
   return missing ? EXIT.notFound : EXIT.notExecutable
 }
 

@@ -8,6 +8,8 @@ import { signalName } from './signals.js'
 import type { CheckedSpec } from './spawn-spec.js'
 
 const ENOENT = -2
+/** How the hint begins that no directory of the search path has the program. */
+export const NOT_FOUND = 'not found in the '
 
 /** Words a failure that native code reported; `killedBy` is a signal's number for stage killed-before-exec. */
 export async function startError(
@@ -73,7 +75,7 @@ async function missingHint(spec: CheckedSpec, path: string): Promise<string | un
   if (hint !== undefined || spec.program.includes('/')) return hint
   const tried = spec.candidates.length
   // The path of the error is one of them: it alone would say that the others were not looked at.
-  return `not found in the ${tried === 1 ? 'one directory' : `${tried} directories`} of searchPath`
+  return `${NOT_FOUND}${tried === 1 ? 'one directory' : `${tried} directories`} of searchPath`
 }
 
 // execve(2) answers ENOENT for a file that is there when its interpreter is not [B020].
