@@ -117,5 +117,7 @@ test('starts leave no descriptor, thread, listener, handle or memory behind [B08
   expect(exact(after)).toEqual(exact(before))
   // What a garbage collector and an allocator keep for later does not grow with the number of starts.
   expect(after.heap - before.heap).toBeLessThan(0.5 * MiB + 200 * starts)
-  expect(after.rss - before.rss).toBeLessThan(4 * MiB + 200 * starts)
+  // How much they keep differs between the engines (Node 26: 8 MiB until some 1,600 starts), so this bound only tells a
+  // leak of whole buffers; the soak of a hundred thousand starts tells small ones.
+  expect(after.rss - before.rss).toBeLessThan(16 * MiB + 200 * starts)
 })
