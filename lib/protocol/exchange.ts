@@ -74,10 +74,9 @@ export class Exchange {
     check: (response: unknown, request: Request<M>) => Success<M> | Failure,
   ): Pending<M> {
     const request = { ...fields, id: this.#correlation.nextId(), method } as unknown as Request<M>
-    asRequest(request)
-    const frame = encodeFrame(request, { limitBytes: FRAME_MAX_BYTES })
-    this.#correlation.begin()
     const { redact } = this.#terms
+    const frame = redacting(redact, () => encodeFrame(asRequest(request), { limitBytes: FRAME_MAX_BYTES }))
+    this.#correlation.begin()
     const accept = (response: unknown) => {
       const answer = redacting(redact, () => check(response, request))
       return answer.ok ? answer : redactFailure(redact, answer)

@@ -184,3 +184,15 @@ test('an error that quotes a worker quotes no secret, and its cause does not eit
   ])
   expect(JSON.stringify(errors)).not.toContain('hunter2')
 })
+
+test('a request that version 1 cannot say is refused without the secret in it [M-65, MP-10]', () => {
+  const secret = 'hunter2-secret'
+  const exchange = new Exchange({ ...plan, redact: createRedactor([Buffer.from(secret)]) })
+  const refused = () => exchange.request('reset', { [secret]: 1 } as never)
+  expect(refused).toThrow(code('ERR_MESSAGE_INVALID'))
+  try {
+    refused()
+  } catch (error) {
+    expect(`${JSON.stringify(error)} ${(error as Error).stack}`).not.toContain(secret)
+  }
+})
