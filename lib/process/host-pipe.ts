@@ -193,16 +193,32 @@ export class HostReader extends HostPipe {
     for (let chunk = await this.read(bounds); chunk !== null; chunk = await this.read(bounds)) yield chunk
   }
 
+  /**
+   * Reads what is there, without waiting.
+   *
+   * @returns as read; undefined when nothing is there yet
+   * @throws {PipeError} ERR_PIPE_BUSY, ERR_PIPE_CLOSED, ERR_PIPE_READ_FAILED
+   */
+  readNow(): Buffer | null | undefined {
+    void this.fd
+    if (this.#reading) throw new PipeError('ERR_PIPE_BUSY', { ...this.facts(), operation: 'read' })
+    return this.#take()
+  }
+
   async #read(onStop: OnStop): Promise<Buffer | null> {
     for (;;) {
       if (this.closed) throw this.closedError()
-      const result = this.native.pipeRead(this.id, PIPE_CHUNK_BYTES)
-      if (typeof result !== 'number') return result
-      if (result !== again) {
-        throw new PipeError('ERR_PIPE_READ_FAILED', { ...this.facts(), errno: result, syscall: 'read' })
-      }
+      const chunk = this.#take()
+      if (chunk !== undefined) return chunk
       await this.ready(INTEREST.readable, {}, onStop)
     }
+  }
+
+  #take(): Buffer | null | undefined {
+    const result = this.native.pipeRead(this.id, PIPE_CHUNK_BYTES)
+    if (typeof result !== 'number') return result
+    if (result === again) return undefined
+    throw new PipeError('ERR_PIPE_READ_FAILED', { ...this.facts(), errno: result, syscall: 'read' })
   }
 }
 

@@ -12,6 +12,8 @@ import { parseStrictJson } from './strict-json.js'
 export interface ChunkSource {
   /** Gives some bytes, or null at the end. */
   read(bounds: Bounds): Promise<Uint8Array | null>
+  /** The same without waiting; undefined when nothing is there yet. */
+  readNow?(): Uint8Array | null | undefined
 }
 
 export interface FrameReading extends FrameBound {
@@ -99,6 +101,22 @@ export class FrameStream {
       const value = this.#reader.next()
       if (value !== undefined || this.#ended) return value
       const chunk = await this.#readChunk({ ...bounds, timeoutMs: remainingMs(deadline) })
+      if (chunk !== null) this.#reader.push(chunk)
+      else this.#end()
+    }
+  }
+
+  /**
+   * Gives a value that has come already, without waiting; undefined when there is none.
+   *
+   * @throws as read
+   */
+  takeNow(): unknown {
+    for (;;) {
+      const value = this.#reader.next()
+      if (value !== undefined || this.#ended) return value
+      const chunk = this.#source.readNow?.()
+      if (chunk === undefined) return undefined
       if (chunk !== null) this.#reader.push(chunk)
       else this.#end()
     }

@@ -156,8 +156,9 @@ export class WorkerSession implements AsyncDisposable {
     const deadline = deadlineAfter(limitMs)
     await this.#run('shutdown', () => this.#exchange.request('shutdown', {}), bounds)
     this.#ended = true
-    this.#endpoints.close()
     try {
+      this.#refuseUnasked()
+      this.#endpoints.close()
       const exit = await this.#process.awaitExit({ ...bounds, timeoutMs: remainingMs(deadline) })
       if (exit.code !== 0) throw new SessionError('ERR_UNSUCCESSFUL_EXIT', { exit })
     } catch (thrown) {
@@ -227,6 +228,7 @@ export class WorkerSession implements AsyncDisposable {
     const within = () => ({ ...bounds, timeoutMs: remainingMs(deadline) })
     let value: unknown
     try {
+      this.#refuseUnasked()
       await this.#endpoints.writer.write(frame, within())
       value = await this.#endpoints.reader.read(within())
     } catch (error) {
@@ -235,6 +237,14 @@ export class WorkerSession implements AsyncDisposable {
     }
     if (value === undefined) throw new ProtocolError('ERR_PROTOCOL_CLOSED', { phase, by: 'worker' })
     return value
+  }
+
+  /** Nothing is sent unasked: a response that is there before its request could pass for a measurement. */
+  #refuseUnasked(): void {
+    const unasked = this.#endpoints.reader.takeNow()
+    if (unasked === undefined) return
+    const { id } = Object(unasked) as { id?: unknown }
+    throw new ProtocolError('ERR_RESPONSE_EXTRA', { id: typeof id === 'string' ? this.#process.redact(id) : 'none' })
   }
 
   #timeoutError(phase: Phase, cause: unknown): SessionError {
