@@ -109,18 +109,19 @@ function deliverSecrets(
   secrets: ReadonlyMap<string, string | Uint8Array>,
   taken: ProtocolFds,
 ): { variables: Record<string, string | Uint8Array>; fds: Record<number, FdSource> } {
-  const variables: Record<string, string | Uint8Array> = {}
+  // A Map first: assigning to a name such as __proto__ would set no variable.
+  const variables = new Map<string, string | Uint8Array>()
   const fds: Record<number, FdSource> = {}
   let next = 3
   for (const { name, by, variable } of channels) {
     const value = secrets.get(name) as string | Uint8Array
     if (by === 'variable') {
-      variables[variable] = value
+      variables.set(variable, value)
       continue
     }
     while (next === taken.read || next === taken.write) next++
     fds[next] = { bytes: Buffer.from(value as string) }
-    variables[variable] = String(next++)
+    variables.set(variable, String(next++))
   }
-  return { variables, fds }
+  return { variables: Object.fromEntries(variables), fds }
 }
