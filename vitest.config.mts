@@ -13,5 +13,6 @@ export default defineConfig({
     execArgv: ['--expose-gc'],
     setupFiles: ['test/support/leak-check.ts'],
     testTimeout: 60_000,
+    hookTimeout: 60_000,
   },
 })

@@ -6,6 +6,7 @@ import { afterEach, expect, test } from 'vitest'
 import { audit } from '../../support/audit.js'
 import { dist, fixtureChild } from '../../support/fixture.js'
 import { hostSays } from '../../support/host.js'
+import { until } from '../../support/until.js'
 import { aftermath, onEachWay, output } from './starts.js'
 
 const started = (env: unknown) => spawn({ program: '/bin/true', env: env as EnvironmentSpec })
@@ -51,7 +52,9 @@ test('a child has exactly the variables given, in order, and none of the host’
   })
   expect(await output([], { program: '/usr/bin/env', env: { A: '' } })).toBe('A=\n')
   const child = await spawn({ program: fixtureChild(), args: ['pause'], env: { A: '1' } })
-  expect(readFileSync(`/proc/${child.pid}/environ`, 'latin1')).toBe('A=1\0')
+  // exec lets the host go on a moment before the kernel shows the new environment.
+  const environ = () => readFileSync(`/proc/${child.pid}/environ`, 'latin1') || null
+  expect(await until('its environment', environ)).toBe('A=1\0')
   await child[Symbol.asyncDispose]()
 })
 

@@ -7,7 +7,7 @@ import { PosixWorkerProcess, WorkerCommand, WorkerSession } from '../../../lib/w
 import { openFds } from '../../support/process-table.js'
 import { until } from '../../support/until.js'
 import type { PhaseTimeouts } from '../../../lib/worker.js'
-import { AMPLE_MS, abuse, launch, record, rejection, sortingWorker, timeouts, workerId } from '../../support/worker.js'
+import { AMPLE_MS, launch, record, rejection, sortingWorker, timeouts, workerId } from '../../support/worker.js'
 
 const terms = { role: 'implementation', workerId, timeouts } as const
 const bounds = { timeoutMs: AMPLE_MS }
@@ -124,7 +124,7 @@ test('a worker that cannot start leaves no pipe behind [M-12, M-14]', async () =
 })
 
 test('a raw write that nobody reads is given up in time, and tells how far it came [M-14, M-85]', async () => {
-  const process = await launch(abuse('sleeps', 'hello'))
+  const process = await launch(record('/bin/sleep', ['60']))
   const writer = process.protocolWriter()
   const error = await rejection(writer.write(Buffer.alloc(MiB), { timeoutMs: 50 }))
   expect(error).toMatchObject({ code: 'ERR_PIPE_TIMEOUT', details: { timeoutMs: 50 } })
