@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "pidfd.h"
@@ -60,6 +61,19 @@ int wait_id(int, pid_t pid, siginfo_t* info, int options, struct rusage* usage) 
 }
 #endif
 
+// The reaper that beat us makes the status unwaitable first and has the kernel record it just after: asked in between,
+// a record that is about to come would be told as lost [B065]. Bounded for a reaper that is preempted right there.
+int kept_exit_status(int pidfd, int* word) {
+  constexpr int kNaps = 2000;
+  constexpr struct timespec kNap = {0, 50'000};
+  int failed = pidfd_exit_status(pidfd, word);
+  for (int nap = 0; failed == ENODATA && nap < kNaps; nap++) {
+    nanosleep(&kNap, nullptr);
+    failed = pidfd_exit_status(pidfd, word);
+  }
+  return failed;
+}
+
 }  // namespace
 
 Process::Process(pid_t pid, UniqueFd pidfd, bool leads_group, pid_t guard_pid, bool group_pidfd, bool exit_info)
@@ -90,7 +104,7 @@ bool Process::peek_locked() {
   exited_ = true;
   reaped_ = true;
   int word;
-  if (exit_info_ && pidfd_exit_status(pidfd_.get(), &word) == 0) status_ = exit_status_of_word(word);
+  if (exit_info_ && kept_exit_status(pidfd_.get(), &word) == 0) status_ = exit_status_of_word(word);
   return true;
 }
 
