@@ -93,7 +93,8 @@ class Reactor {
 
  private:
   Reactor() = default;
-  SysError open();
+  SysError launch();
+  SysError open();  // the poller and what wakes it
   void loop();
   void wake();
   void run_tasks();

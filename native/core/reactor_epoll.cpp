@@ -7,11 +7,7 @@
 namespace exactspawn {
 namespace {
 
-constexpr size_t kStackBytes = 256 * 1024;
 constexpr int kBatch = 64;
-
-Mutex start_mutex;
-Reactor* instance = nullptr;  // leaked on purpose: its thread outlives every environment
 
 uint32_t to_epoll(uint32_t interest, bool once) {
   uint32_t events = 0;
@@ -32,20 +28,6 @@ uint32_t from_epoll(uint32_t events) {
 
 }  // namespace
 
-SysError Reactor::start(Reactor** out) {
-  Lock lock(start_mutex);
-  if (instance == nullptr) {
-    auto* reactor = new Reactor;
-    if (SysError error = reactor->open()) {
-      delete reactor;
-      return error;
-    }
-    instance = reactor;
-  }
-  *out = instance;
-  return {};
-}
-
 SysError Reactor::open() {
   poller_.reset(epoll_create1(EPOLL_CLOEXEC));
   if (!poller_.valid()) return {Stage::kPipe, Syscall::kEpollCreate, errno, -1};
@@ -53,10 +35,7 @@ SysError Reactor::open() {
   waker_.reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!waker_.valid()) return {Stage::kPipe, Syscall::kEventfd, errno, -1};
   if (SysError error = lift_above_stdio(&waker_, Stage::kPipe)) return error;
-  if (SysError error = add(waker_.get(), kReadable, false, nullptr)) return error;
-  int failed = start_detached_thread("xs-reactor", kStackBytes, thread_main, this);
-  if (failed != 0) return {Stage::kPipe, Syscall::kPthreadCreate, failed, -1};
-  return {};
+  return add(waker_.get(), kReadable, false, nullptr);
 }
 
 SysError Reactor::add(int fd, uint32_t interest, bool once, Handler* handler) {
@@ -77,40 +56,7 @@ SysError Reactor::rearm(int fd, uint32_t interest, Handler* handler) {
 
 void Reactor::remove(int fd) { epoll_ctl(poller_.get(), EPOLL_CTL_DEL, fd, nullptr); }
 
-void Reactor::post(Task* task) {
-  Lock lock(mutex_);
-  task->next_ = nullptr;
-  *last_ = task;
-  last_ = &task->next_;
-  if (awake_) return;  // it looks at the list again before it sleeps
-  awake_ = true;
-  wake();
-}
-
 void Reactor::wake() { eventfd_write(waker_.get(), 1); }
-
-void Reactor::run_tasks() {
-  for (;;) {
-    Task* task;
-    {
-      Lock lock(mutex_);
-      task = first_;
-      if (task == nullptr) {
-        awake_ = false;
-        return;
-      }
-      first_ = nullptr;
-      last_ = &first_;
-    }
-    while (task != nullptr) {
-      Task* next = task->next_;
-      task->run();
-      task = next;
-    }
-  }
-}
-
-void Reactor::thread_main(void* self) { static_cast<Reactor*>(self)->loop(); }
 
 void Reactor::loop() {
   epoll_event events[kBatch];

@@ -8,12 +8,8 @@
 namespace exactspawn {
 namespace {
 
-constexpr size_t kStackBytes = 256 * 1024;
 constexpr int kBatch = 64;
 constexpr int64_t kLongestWaitMs = 60000;
-
-Mutex start_mutex;
-Reactor* instance = nullptr;  // leaked on purpose: its thread outlives every environment
 
 int change(int poller, uintptr_t subject, int16_t filter, uint16_t flags, uint32_t notes, Handler* handler) {
   struct kevent entry;
@@ -53,30 +49,13 @@ timespec timespec_of(int64_t ms) {
 
 }  // namespace
 
-SysError Reactor::start(Reactor** out) {
-  Lock lock(start_mutex);
-  if (instance == nullptr) {
-    auto* reactor = new Reactor;
-    if (SysError error = reactor->open()) {
-      delete reactor;
-      return error;
-    }
-    instance = reactor;
-  }
-  *out = instance;
-  return {};
-}
-
 // A kqueue closes on exec and is not copied by fork from its birth [xnu bsd/kern/kern_event.c, kqueue_internal].
 SysError Reactor::open() {
   poller_.reset(kqueue());
   if (!poller_.valid()) return {Stage::kPipe, Syscall::kNone, errno, -1};
   if (SysError error = lift_above_stdio(&poller_, Stage::kPipe)) return error;
   int failed = change(poller_.get(), 0, EVFILT_USER, EV_ADD | EV_CLEAR, 0, nullptr);
-  if (failed != 0) return {Stage::kPipe, Syscall::kNone, failed, -1};
-  failed = start_detached_thread("xs-reactor", kStackBytes, thread_main, this);
-  if (failed != 0) return {Stage::kPipe, Syscall::kPthreadCreate, failed, -1};
-  return {};
+  return failed == 0 ? SysError{} : SysError{Stage::kPipe, Syscall::kNone, failed, -1};
 }
 
 SysError Reactor::add(int fd, uint32_t interest, bool once, Handler* handler) {
@@ -95,40 +74,7 @@ SysError Reactor::rearm(int fd, uint32_t interest, Handler* handler) {
 
 void Reactor::remove(int fd) { unwatch(poller_.get(), fd, kReadable | kWritable); }
 
-void Reactor::post(Task* task) {
-  Lock lock(mutex_);
-  task->next_ = nullptr;
-  *last_ = task;
-  last_ = &task->next_;
-  if (awake_) return;  // it looks at the list again before it sleeps
-  awake_ = true;
-  wake();
-}
-
 void Reactor::wake() { change(poller_.get(), 0, EVFILT_USER, 0, NOTE_TRIGGER, nullptr); }
-
-void Reactor::run_tasks() {
-  for (;;) {
-    Task* task;
-    {
-      Lock lock(mutex_);
-      task = first_;
-      if (task == nullptr) {
-        awake_ = false;
-        return;
-      }
-      first_ = nullptr;
-      last_ = &first_;
-    }
-    while (task != nullptr) {
-      Task* next = task->next_;
-      task->run();
-      task = next;
-    }
-  }
-}
-
-void Reactor::thread_main(void* self) { static_cast<Reactor*>(self)->loop(); }
 
 void Reactor::loop() {
   struct kevent events[kBatch];
