@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
-#include "capabilities.h"
 #include "environment.h"
 #include "exports.h"
 #include "marshal.h"
+#include "test_hooks.h"
 
 namespace exactspawn {
 namespace {

@@ -8,6 +8,7 @@
 #include "environment.h"
 #include "exports.h"
 #include "marshal.h"
+#include "test_hooks.h"
 
 namespace exactspawn {
 namespace {

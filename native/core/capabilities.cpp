@@ -15,6 +15,7 @@
 #include "pidfd.h"
 #include "raw_syscall.h"
 #include "sync.h"
+#include "test_hooks.h"
 
 namespace exactspawn {
 namespace {
@@ -22,7 +23,6 @@ namespace {
 Mutex mutex;
 bool probed = false;
 Capabilities found;
-TestHooks hooks;
 
 // Reaps by number: the pidfd is what is being judged.
 void reap_probe(pid_t pid) {
@@ -99,6 +99,7 @@ Capabilities capabilities() {
     probed = probe(&found);
   }
   Capabilities result = found;
+  TestHooks hooks = test_hooks();
   if (hooks.no_clone3) result.clone3 = false;
   if (hooks.force_fork) result.shared_memory_clone = false;
   if (hooks.no_pidfd) result.clone_pidfd = false;
@@ -116,16 +117,6 @@ bool known_capabilities(Capabilities* out) {
   }
   *out = capabilities();
   return true;
-}
-
-void set_test_hooks(const TestHooks& wanted) {
-  Lock lock(mutex);
-  hooks = wanted;
-}
-
-TestHooks test_hooks() {
-  Lock lock(mutex);
-  return hooks;
 }
 
 }  // namespace exactspawn

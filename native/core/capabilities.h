@@ -15,25 +15,10 @@ struct Capabilities {
   bool memfd_exec = false;           // an executable memfd may be run (vm.memfd_noexec, noexec policies)
 };
 
-// Test hooks: pretend that a mechanism is absent. Set before the first start, or between starts.
-struct TestHooks {
-  bool no_clone3 = false;
-  bool force_fork = false;
-  bool no_pidfd = false;
-  bool no_group_pidfd = false;
-  bool no_exit_info = false;
-  bool no_close_range = false;
-  bool no_memfd_exec = false;
-  int delay_before_exec_ms = 0;
-};
-
 // Probes on the first call; on the next again where that one ran out of descriptors, memory or processes.
 // Thread: any but a JS thread (it clones). Blocks: for a few clones, once.
 Capabilities capabilities();
 // The probe's result if there is one, without making it. Thread: any.
 bool known_capabilities(Capabilities* out);
-
-void set_test_hooks(const TestHooks& hooks);
-TestHooks test_hooks();
 
 }  // namespace exactspawn

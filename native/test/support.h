@@ -11,6 +11,7 @@
 
 #include "capabilities.h"
 #include "spawn.h"
+#include "test_hooks.h"
 
 namespace exactspawn::test {
 
