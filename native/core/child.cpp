@@ -13,6 +13,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
+#include "directory_entry.h"
 #include "raw_syscall.h"
 
 namespace exactspawn {
@@ -86,14 +87,6 @@ void set_affinity(ChildPlan* plan) {
   }
 }
 
-struct DirectoryEntry {
-  uint64_t inode;
-  int64_t offset;
-  unsigned short length;
-  unsigned char type;
-  char name[1];
-};
-
 // Calls visit(number) for every open descriptor but the one it reads with. For kernels before 5.9 and sandboxes that
 // refuse close_range; a loop to the limit would take minutes at RLIMIT_NOFILE 2^30 [B012].
 template <typename Visit>
@@ -104,14 +97,11 @@ long each_open_descriptor(Visit visit) {
   alignas(8) char buffer[2048];
   long size;
   while ((size = raw_syscall(SYS_getdents64, directory, arg(buffer), sizeof buffer)) > 0) {
-    for (long at = 0; at < size;) {
-      const auto* entry = reinterpret_cast<const DirectoryEntry*>(buffer + at);
-      at += entry->length;
-      if (entry->name[0] < '0' || entry->name[0] > '9') continue;
+    each_numbered_entry(buffer, size, [&](const char* name) {
       long number = 0;
-      for (const char* digit = entry->name; *digit != 0; digit++) number = number * 10 + (*digit - '0');
+      for (const char* digit = name; *digit != 0; digit++) number = number * 10 + (*digit - '0');
       if (number != directory) visit(number);
-    }
+    });
   }
   raw_syscall(SYS_close, directory);
   return size;
