@@ -1,25 +1,10 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { LengthPrefixReader, prefixLength } from '../../lib/io/length-prefix-reader.js'
+import { readAll } from './read-all.js'
 
-function framesOf(chunks: readonly Uint8Array[], limitBytes: number): { frames: string[]; error?: unknown } {
-  const reader = new LengthPrefixReader({ limitBytes })
-  const frames: string[] = []
-  const drain = () => {
-    for (let frame = reader.next(); frame !== undefined; frame = reader.next()) frames.push(frame.toString('latin1'))
-  }
-  try {
-    for (const chunk of chunks) {
-      reader.push(chunk)
-      drain()
-    }
-    reader.end()
-    drain()
-    return { frames }
-  } catch (error) {
-    return { frames, error }
-  }
-}
+const framesOf = (chunks: readonly Uint8Array[], limitBytes: number) =>
+  readAll(new LengthPrefixReader({ limitBytes }), chunks, 'latin1')
 
 const frame = (text: string) => prefixLength(Buffer.from(text))
 

@@ -3,25 +3,12 @@ import { expect, test } from 'vitest'
 import { KiB, MiB } from '../../lib/base/limits.js'
 import { LineReader, type LineFraming } from '../../lib/io/line-reader.js'
 import { workOf } from '../support/work.js'
+import { readAll } from './read-all.js'
 
-/** Every line, read as soon as it is whole, and how the reading ended. */
+/** The lines, and how their reading ended. */
 function linesOf(chunks: Iterable<Uint8Array>, framing: LineFraming) {
-  const reader = new LineReader(framing)
-  const lines: string[] = []
-  const drain = () => {
-    for (let line = reader.next(); line !== undefined; line = reader.next()) lines.push(line.toString())
-  }
-  try {
-    for (const chunk of chunks) {
-      reader.push(chunk)
-      drain()
-    }
-    reader.end()
-    drain()
-    return { lines }
-  } catch (error) {
-    return { lines, error }
-  }
+  const { frames: lines, error } = readAll(new LineReader(framing), chunks)
+  return { lines, error }
 }
 
 const text = (value: string) => [Buffer.from(value)]
