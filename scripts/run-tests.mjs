@@ -37,7 +37,8 @@ function runVitest(filters) {
   const folder = mkdtempSync(join(tmpdir(), 'exactspawn-tests-'))
   const report = join(folder, 'report.json')
   try {
-    const reporters = ['--reporter=dot', '--reporter=json', `--outputFile.json=${report}`]
+    const shown = ['--reporter=dot', '--reporter=./scripts/stall-reporter.mjs']
+    const reporters = [...shown, '--reporter=json', `--outputFile.json=${report}`]
     const run = node(['node_modules/vitest/vitest.mjs', 'run', ...reporters, ...filters], 'inherit')
     return suite('vitest', countReport(report), run)
   } finally {
