@@ -35,13 +35,14 @@ export function createRedactor(secrets: readonly Uint8Array[]): Redactor {
 /**
  * Redacts every string in a JSON-like value; bytes become text first, as in an argument list.
  *
- * Keys are kept: names of variables and fields are no secrets.
+ * Keys are kept unless `redactKey` is given: names of variables and fields are no secrets.
  */
-export function redactValue(redact: Redactor, value: unknown): unknown {
+export function redactValue(redact: Redactor, value: unknown, redactKey = (key: string): string => key): unknown {
   if (typeof value === 'string' || types.isUint8Array(value)) return redact(value)
-  if (Array.isArray(value)) return value.map((item) => redactValue(redact, item))
   if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, redactValue(redact, item)]))
+  const inner = (item: unknown): unknown => redactValue(redact, item, redactKey)
+  if (Array.isArray(value)) return value.map(inner)
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [redactKey(key), inner(item)]))
 }
 
 // One char per byte: string search then compares bytes.

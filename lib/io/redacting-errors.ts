@@ -1,7 +1,7 @@
-/** What a refused spec says has no registered secret in it, wherever in the spec one stood [B106]. */
+/** What an error says has no registered secret in it, wherever in the caller's or a worker's words one stood [B106, M-65]. */
 import type { ErrorClass, ErrorCode, ErrorOf } from '../base/errors.js'
 import { ExactSpawnError } from '../base/errors.js'
-import { redactValue, type Redactor } from '../io/redactor.js'
+import { redactValue, type Redactor } from './redactor.js'
 
 /** Runs a step. An error of ours that it throws is thrown with its details redacted: the class and `cause` stay. */
 export function redactingErrors<T>(redact: Redactor, step: () => T): T {
