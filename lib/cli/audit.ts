@@ -13,6 +13,7 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import type { Readable, Writable } from 'node:stream'
 import { addon } from '../addon/addon.js'
 import { CHILD_NOFILE_SOFT } from '../base/limits.js'
+import { RLIMIT } from '../process/controls.js'
 import type { SpawnSpec } from '../process/spawn-spec.js'
 import { spawn } from '../process/spawn.js'
 
@@ -44,7 +45,6 @@ const PROBE = { program: 'cat', searchPath: '/usr/bin:/bin' }
 const ENV = { LANG: 'C.UTF-8' }
 const UMASK = 0o077
 const STARTS = 15
-const RLIMIT_NOFILE = 7
 
 async function audit(): Promise<AuditFacts> {
   const spec: SpawnSpec = { ...PROBE, env: ENV, umask: UMASK, fds: { 0: 'pipe', 1: 'pipe', 2: 'null' } }
@@ -54,7 +54,7 @@ async function audit(): Promise<AuditFacts> {
   await child.wait()
 
   const { program } = child.receipt
-  const hard = addon().limit(RLIMIT_NOFILE)[1]
+  const hard = addon().limit(RLIMIT.nofile)[1]
   const nofileSoft = hard < 0 ? CHILD_NOFILE_SOFT : Math.min(CHILD_NOFILE_SOFT, hard)
   const other = nodeSpawn(program, [], { stdio: ['pipe', 'pipe', 'ignore'] })
   await once(other, 'spawn')

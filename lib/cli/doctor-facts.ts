@@ -6,6 +6,7 @@ import type { Mechanism, NativeCapabilities } from '../addon/addon-types.js'
 import { runTask } from '../addon/events.js'
 import { detectLibc } from '../addon/libc.js'
 import { CHILD_NOFILE_SOFT } from '../base/limits.js'
+import { RLIMIT } from '../process/controls.js'
 import { spawn } from '../process/spawn.js'
 import type { CgroupFacts } from './cgroup-facts.js'
 import { readCgroupFacts } from './cgroup-facts.js'
@@ -186,8 +187,7 @@ async function tryStart(): Promise<StartFacts> {
 }
 
 function readLimitFacts(): LimitFacts {
-  const RLIMIT_NOFILE = process.platform === 'darwin' ? 8 : 7
-  const [soft, hard] = addon().limit(RLIMIT_NOFILE).map((value) => (value < 0 ? null : value)) as [
+  const [soft, hard] = addon().limit(RLIMIT.nofile).map((value) => (value < 0 ? null : value)) as [
     number | null,
     number | null,
   ]

@@ -48,7 +48,7 @@ export function printable(text: string): string {
   return text.replace(NO_CONTROLS, '\ufffd')
 }
 
-export type Style = 'bold' | 'dim' | 'red' | 'yellow' | 'green'
+export type Style = 'bold' | 'red' | 'yellow' | 'green'
 export type Paint = (style: Style, text: string) => string
 
 /** Gives what colours text for standard output: on a terminal, unless NO_COLOR says otherwise (no-color.org). */

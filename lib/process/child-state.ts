@@ -18,7 +18,9 @@ import type { LogSnapshot } from './log.js'
 import { readLog } from './log.js'
 import type { CheckedSpec } from './spawn-spec.js'
 
-const ESRCH = 3
+/** What a signal to a child that has exited comes back with, kill(2). */
+export const ESRCH = 3
+const waitTimeout = ({ timeoutMs = 0 }: Bounds) => () => new LifecycleError('ERR_WAIT_TIMEOUT', { timeoutMs })
 const cause = (name: (typeof ENDED_BY)[number]): number => ENDED_BY.indexOf(name)
 
 interface Pending {
@@ -97,17 +99,12 @@ export class ChildState {
     return (this.#status = exitStatus(seen[0], seen[1], seen[2] !== 0, seen[3] !== 0))
   }
 
-  get exit(): Exit | null {
-    return this.#exit
-  }
-
   /**
    * Waits for the end. `holder` stays reachable meanwhile. While at least one wait is pending the group is settled as soon
    * as the leader has gone.
    */
   async wait(holder: object, bounds: Bounds): Promise<Exit> {
-    const timeout = () => new LifecycleError('ERR_WAIT_TIMEOUT', { timeoutMs: bounds.timeoutMs ?? 0 })
-    await this.#untilSettled(holder, bounds, timeout, {
+    await this.#untilSettled(holder, bounds, waitTimeout(bounds), {
       begin: () => this.#native.setWaiting(this.number, true),
       giveUp: () => this.#native.setWaiting(this.number, false),
       ladder: false,
@@ -117,8 +114,7 @@ export class ChildState {
 
   /** Runs the ladder and waits for the end. */
   async terminate(holder: object, bounds: Bounds, ladder: LadderSpec): Promise<Exit> {
-    const timeout = () => new LifecycleError('ERR_WAIT_TIMEOUT', { timeoutMs: bounds.timeoutMs ?? 0 })
-    await this.#untilSettled(holder, bounds, timeout, {
+    await this.#untilSettled(holder, bounds, waitTimeout(bounds), {
       begin: () => {
         this.#killDeadlineMs ??= ladder.killDeadlineMs
         const { firstSignal, graceMs, killDeadlineMs } = ladder
@@ -169,8 +165,7 @@ export class ChildState {
   /** A timeout is the only thing that bounds such a child, so it goes on holding the loop [B091]. */
   unref(): void {
     if (this.spec.lifetime.timeoutMs !== null) return
-    this.#releaseLoop?.()
-    this.#releaseLoop = undefined
+    this.#releaseTheLoop()
   }
 
   log(fd: number): LogSnapshot {
@@ -228,8 +223,7 @@ export class ChildState {
 
   #onExited(fields: EventFields): void {
     this.#status ??= exitStatus(fields[0] as number, fields[1] as number, fields[2] !== 0, fields[3] !== 0)
-    this.#releaseLoop?.()
-    this.#releaseLoop = undefined
+    this.#releaseTheLoop()
   }
 
   #onSettled(fields: EventFields): void {
@@ -263,11 +257,15 @@ export class ChildState {
     }
   }
 
+  #releaseTheLoop(): void {
+    this.#releaseLoop?.()
+    this.#releaseLoop = undefined
+  }
+
   #leave(): void {
     offChild(this.number)
     this.#leaveExit()
     this.#stopWatchingLifetime()
-    this.#releaseLoop?.()
-    this.#releaseLoop = undefined
+    this.#releaseTheLoop()
   }
 }

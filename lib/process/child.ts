@@ -5,9 +5,10 @@ import type { Bounds } from '../base/deadline.js'
 import { CapabilityError, LifecycleError } from '../base/errors.js'
 import { GRACE_MS, KILL_DEADLINE_MS } from '../base/limits.js'
 import type { ChildState } from './child-state.js'
+import { ESRCH } from './child-state.js'
 import { readInteger } from './controls.js'
 import type { Exit, ExitStatus } from './exit.js'
-import { registerMember } from './group.js'
+import { leadsGroup, registerMember } from './group.js'
 import type { Log } from './log.js'
 import { checkOptions } from './options.js'
 import type { Receipt } from './receipt.js'
@@ -32,7 +33,6 @@ export interface ChildStreams {
   readonly stderr: Readable | null
 }
 
-const ESRCH = 3
 const dropped = new FinalizationRegistry<ChildState>((state) => state.drop())
 
 /**
@@ -53,11 +53,10 @@ export class Child implements AsyncDisposable {
     this.stdin = streams.stdin
     this.stdout = streams.stdout
     this.stderr = streams.stderr
-    const { number } = state
-    const leadsGroup = this.#leadsGroup
+    const { number, spec } = state
     registerMember(this, {
       number,
-      leadsGroup,
+      leadsGroup: leadsGroup(spec),
       pid: receipt.pid,
       get running() {
         return state.running
@@ -109,7 +108,7 @@ export class Child implements AsyncDisposable {
    * @throws {LifecycleError} ERR_SIGNAL_FAILED: EPERM after a change of user
    */
   signal(name: NodeJS.Signals): boolean {
-    return this.#sent(signalNumber(name), this.#state.signal(signalNumber(name), false))
+    return this.#send(name, false)
   }
 
   /**
@@ -119,7 +118,7 @@ export class Child implements AsyncDisposable {
    * @throws {CapabilityError} ERR_UNSUPPORTED: the child has no group of its own, and the host's would be hit
    */
   interrupt(): boolean {
-    if (!this.#leadsGroup) {
+    if (!leadsGroup(this.#state.spec)) {
       const reason = 'the child has no group of its own'
       throw new CapabilityError('ERR_UNSUPPORTED', { capability: 'interrupt', reason })
     }
@@ -128,7 +127,7 @@ export class Child implements AsyncDisposable {
 
   /** @internal Sends a signal to the group, which must be the child's own. False when nobody is left in it. */
   signalGroup(name: NodeJS.Signals): boolean {
-    return this.#sent(signalNumber(name), this.#state.signal(signalNumber(name), true))
+    return this.#send(name, true)
   }
 
   /** Sends SIGKILL to the group, or to the leader where the group is not its own. False when the child has exited. */
@@ -174,9 +173,9 @@ export class Child implements AsyncDisposable {
     await this.#state.dispose(this)
   }
 
-  get #leadsGroup(): boolean {
-    const { group } = this.#state.spec
-    return group === 'new' || group === 'session'
+  #send(name: NodeJS.Signals, toGroup: boolean): boolean {
+    const signal = signalNumber(name)
+    return this.#sent(signal, this.#state.signal(signal, toGroup))
   }
 
   #sent(signal: number, errno: number): boolean {

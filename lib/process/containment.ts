@@ -1,6 +1,7 @@
 /** What holds a child's descendants together, in three lines that are never merged. */
 import { stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { leadsGroup } from './group.js'
 import type { CheckedSpec } from './spawn-spec.js'
 
 /** Each line is said outright; absence never means no [M-74]. */
@@ -14,10 +15,9 @@ export interface Containment {
 }
 
 export async function readContainment(spec: CheckedSpec, leaf: string | null): Promise<Containment> {
-  const leads = spec.group === 'new' || spec.group === 'session'
   const complete = leaf !== null && (await cannotLeave(spec, leaf))
   return Object.freeze({
-    processGroup: leads ? 'enforced' : 'unsupported',
+    processGroup: leadsGroup(spec) ? 'enforced' : 'unsupported',
     cgroup: leaf === null ? 'unsupported' : 'enforced',
     completeProcessTree: complete ? 'enforced' : 'unsupported',
   })

@@ -6,11 +6,11 @@ import { invalid, wrongType } from './strings.js'
 /** A limit: soft and hard alike, or each. `Infinity` is RLIM_INFINITY. An absent hard limit is the host's own. */
 export type Limit = number | { readonly soft: number; readonly hard?: number }
 
-// getrlimit(2): the numbers differ between the platforms.
-const RESOURCES: Readonly<Record<string, number>> =
+/** Numbers of getrlimit(2), which differ between the platforms, by the names that a spec has for them. */
+export const RLIMIT =
   process.platform === 'darwin'
-    ? { cpu: 0, fsize: 1, data: 2, stack: 3, core: 4, as: 5, memlock: 6, nproc: 7, nofile: 8 }
-    : {
+    ? ({ cpu: 0, fsize: 1, data: 2, stack: 3, core: 4, as: 5, memlock: 6, nproc: 7, nofile: 8 } as const)
+    : ({
         cpu: 0,
         fsize: 1,
         data: 2,
@@ -27,7 +27,7 @@ const RESOURCES: Readonly<Record<string, number>> =
         nice: 13,
         rtprio: 14,
         rttime: 15,
-      }
+      } as const)
 
 export type LimitName =
   | 'cpu'
@@ -64,7 +64,8 @@ export interface ReadLimits {
 
 const EPERM = -1
 const EINVAL = -22
-const ID_MAX = 2 ** 32 - 2
+/** Of a user's or group's number: the next one means "leave it", setresuid(2). */
+export const ID_MAX = 2 ** 32 - 2
 
 /**
  * Checks limits against what this host may set.
@@ -78,8 +79,8 @@ export function readLimits(limits: unknown, ownLimit: (resource: number) => read
   let inheritNofile = false
   for (const [name, value] of Object.entries(plainObject(limits, 'limits'))) {
     const field = `limits.${name}`
-    const resource = Object.hasOwn(RESOURCES, name) ? RESOURCES[name] : undefined
-    if (resource === undefined) throw invalid(field, `is no limit of this platform: ${Object.keys(RESOURCES).join(', ')}`)
+    const resource = Object.hasOwn(RLIMIT, name) ? RLIMIT[name as keyof typeof RLIMIT] : undefined
+    if (resource === undefined) throw invalid(field, `is no limit of this platform: ${Object.keys(RLIMIT).join(', ')}`)
     if (name === 'nofile' && value === 'inherit') inheritNofile = true
     else list.push({ name, resource, ...readLimit(value, field, ownLimit(resource)[1]) })
   }

@@ -4,6 +4,7 @@ import { types } from 'node:util'
 import { connectedAddon } from '../addon/events.js'
 import { SpawnError, systemError } from '../base/errors.js'
 import { Capture } from './capture.js'
+import { readInteger, RLIMIT } from './controls.js'
 import { ChildEndpoint } from './endpoint.js'
 import { plainObject } from './plain-object.js'
 import type { SpecString } from './strings.js'
@@ -50,7 +51,6 @@ const EBADF = -9
 const STANDARD = [0, 1, 2]
 const FD_MAX = 2 ** 31 - 1
 const MODES: readonly unknown[] = ['read', 'append', 'write']
-const RLIMIT_NOFILE = process.platform === 'darwin' ? 8 : 7
 
 /**
  * Checks a map and fills in 0, 1 and 2.
@@ -60,7 +60,7 @@ const RLIMIT_NOFILE = process.platform === 'darwin' ? 8 : 7
  * @throws {SpawnError} ERR_COMMAND_CONSUMED: an endpoint of an earlier start
  */
 export function readFdMap(fds: unknown): FdEntry[] {
-  const hardLimit = connectedAddon().limit(RLIMIT_NOFILE)[1]
+  const hardLimit = connectedAddon().limit(RLIMIT.nofile)[1]
   const entries = new Map<number, FdEntry>()
   const named = new Set<number>()
   for (const [key, source] of Object.entries(plainObject(fds === undefined ? {} : fds, 'fds'))) {
@@ -101,7 +101,7 @@ function readSource(target: number, source: unknown): FdEntry | undefined {
 
 function readObject(target: number, field: string, source: Record<string, unknown>): FdEntry {
   const keys = Object.keys(source).join()
-  if (keys === 'sameAs') return { target, kind: 'sameAs', source: readNumber(source['sameAs'], `${field}.sameAs`) }
+  if (keys === 'sameAs') return { target, kind: 'sameAs', source: readInteger(source['sameAs'], `${field}.sameAs`, 0, FD_MAX) }
   if (keys === 'hostFd' || keys === 'hostFd,nonblock' || keys === 'nonblock,hostFd') {
     return { target, kind: 'hostFd', fd: readHostFd(source, field) }
   }
@@ -117,16 +117,10 @@ function readObject(target: number, field: string, source: Record<string, unknow
   throw invalid(field, 'is no descriptor source')
 }
 
-function readNumber(value: unknown, field: string): number {
-  if (typeof value !== 'number') throw wrongType(field, 'must be a number')
-  if (Number.isInteger(value) && value >= 0 && value <= FD_MAX) return value
-  throw invalid(field, `must be an integer from 0 to ${FD_MAX}`)
-}
-
 function readHostFd(source: Record<string, unknown>, field: string): number {
   const { nonblock } = source
   if (nonblock !== undefined && nonblock !== 'keep') throw invalid(`${field}.nonblock`, "must be 'keep'")
-  const fd = readNumber(source['hostFd'], `${field}.hostFd`)
+  const fd = readInteger(source['hostFd'], `${field}.hostFd`, 0, FD_MAX)
   const status = connectedAddon().fdStatus(fd)
   if (status < 0) throw invalid(`${field}.hostFd`, `${fd} is not open`, systemError(status, 'fcntl'))
   if ((status & constants.O_NONBLOCK) !== 0 && nonblock !== 'keep') {

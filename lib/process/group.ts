@@ -28,6 +28,11 @@ export function registerMember(child: GroupChild, member: GroupMember): void {
   members.set(child, member)
 }
 
+/** Tells whether a child leads a group that nobody had before it. */
+export function leadsGroup({ group }: { readonly group: GroupSpec }): boolean {
+  return group === 'new' || group === 'session'
+}
+
 /**
  * Checks a group spec.
  *

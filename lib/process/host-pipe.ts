@@ -91,11 +91,6 @@ abstract class HostPipe implements AsyncDisposable {
     this.#child = child
   }
 
-  /** @internal */
-  get attached(): object | undefined {
-    return this.#child
-  }
-
   async [Symbol.asyncDispose](): Promise<void> {
     this.close()
   }

@@ -36,8 +36,3 @@ function readSearchPath(searchPath: unknown): string[] {
 function join(directory: string, name: Uint8Array): Uint8Array {
   return pathBytes(Buffer.concat([Buffer.from(`${directory.replace(/\/+$/, '')}/`), name]), 'program')
 }
-
-/** Tells a path from its bytes, for people. */
-export function pathText(path: SpecString): string {
-  return typeof path === 'string' ? path : Buffer.from(path).toString()
-}

@@ -53,12 +53,8 @@ export interface StartFacts {
   readonly watchedByPidfd: boolean
 }
 
-export function makeReceipt(
-  spec: CheckedSpec,
-  facts: StartFacts,
-  containment: Containment,
-  redact: Redactor,
-): Receipt {
+export function makeReceipt(spec: CheckedSpec, facts: StartFacts, containment: Containment): Receipt {
+  const { redact } = spec
   const fds = [...spec.fds].sort((a, b) => a.target - b.target)
   return deepFreeze({
     pid: facts.pid,

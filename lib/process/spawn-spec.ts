@@ -8,18 +8,19 @@ import { createRedactor, type Redactor } from '../io/redactor.js'
 import {
   DRAIN_MS,
   GRACE_MS,
+  MiB,
   SECRET_MAX_BYTES,
   SECRET_MIN_BYTES,
   SECRETS_MAX,
 } from '../base/limits.js'
 import type { Limits, ReadLimits } from './controls.js'
-import { readId, readInteger, readIntegers, readLimits } from './controls.js'
+import { ID_MAX, readId, readInteger, readIntegers, readLimits, RLIMIT } from './controls.js'
 import type { Environment, EnvironmentSpec } from './environment.js'
 import { readEnvironment } from './environment.js'
 import type { FdEntry, FdSource } from './fd-map.js'
 import { readFdMap } from './fd-map.js'
 import type { GroupChild, GroupSpec } from './group.js'
-import { readGroup } from './group.js'
+import { leadsGroup, readGroup } from './group.js'
 import { plainObject } from './plain-object.js'
 import { readCandidates } from './program.js'
 import { signalNumber } from './signals.js'
@@ -101,6 +102,8 @@ export interface CheckedSpec {
   }
   readonly drainMs: number
   readonly secrets: readonly Uint8Array[]
+  /** Of these secrets. */
+  readonly redact: Redactor
   readonly limits: ReadLimits
   readonly nice: number | null
   readonly affinity: readonly number[] | null
@@ -118,9 +121,7 @@ const FIELDS: ReadonlySet<string> = new Set([
 const LIFETIME_FIELDS: ReadonlySet<string> = new Set(['signal', 'timeoutMs', 'graceMs', 'firstSignal'])
 
 const E2BIG = -7
-const RLIMIT_STACK = 3
 const PROCESSORS_MAX = 8192
-const MiB = 1024 * 1024
 
 /**
  * Checks a spec whole. Its secrets are read first: no error says one, wherever else in the spec it stands.
@@ -170,12 +171,13 @@ function checkFields(spec: SpawnSpec, secrets: readonly Uint8Array[], redact: Re
     lifetime: readLifetime(spec.lifetime),
     drainMs: readMs(spec.drainMs, 'drainMs', DRAIN_MS),
     secrets,
+    redact,
     limits,
     nice: spec.nice === undefined ? null : readInteger(spec.nice, 'nice', -20, 19),
     affinity: readAffinity(spec.affinity),
     uid: readId(spec.uid, 'uid'),
     gid: readId(spec.gid, 'gid'),
-    groups: spec.groups === undefined ? null : readIntegers(spec.groups, 'groups', 2 ** 32 - 2),
+    groups: spec.groups === undefined ? null : readIntegers(spec.groups, 'groups', ID_MAX),
     noNewPrivs: readFlag(spec.noNewPrivs, 'noNewPrivs'),
     cgroupParent: readCgroup(spec.cgroup),
   }
@@ -202,7 +204,7 @@ function readArgv(spec: SpawnSpec): Uint8Array[] {
 function checkTotal(argv: readonly Uint8Array[], env: readonly Uint8Array[], limits: ReadLimits): void {
   const strings = [...argv, ...env]
   const bytes = strings.reduce((sum, string) => sum + string.length + 1 + 8, 0)
-  const own = connectedAddon().limit(RLIMIT_STACK)[0]
+  const own = connectedAddon().limit(RLIMIT.stack)[0]
   const stack = limits.list.find(({ name }) => name === 'stack')?.soft ?? own
   const limit = Math.max(MiB / 8, Math.min(6 * MiB, stack < 0 ? Infinity : Math.floor(stack / 4)))
   if (bytes <= limit) return
@@ -287,8 +289,7 @@ function readCgroup(cgroup: unknown): string | null {
 
 // What no single field can say about itself.
 function checkTogether(spec: CheckedSpec): void {
-  const leads = spec.group === 'new' || spec.group === 'session'
-  if (spec.guard && !leads) throw invalid('guard', 'needs a group of its own: it kills its whole group')
+  if (spec.guard && !leadsGroup(spec)) throw invalid('guard', 'needs a group of its own: it kills its whole group')
   if (spec.owner === 'handle') return
   if (spec.guard) throw invalid('guard', 'contradicts owner "detached"')
   const tied = spec.fds.find(({ kind }) => kind === 'capture' || kind === 'pipe' || kind === 'endpoint')

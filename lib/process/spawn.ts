@@ -7,8 +7,6 @@ import { onAbort } from '../base/abort-listeners.js'
 import { checkSignal } from '../base/deadline.js'
 import type { SpawnError } from '../base/errors.js'
 import { KILL_DEADLINE_MS } from '../base/limits.js'
-import type { Redactor } from '../io/redactor.js'
-import { createRedactor } from '../io/redactor.js'
 import { makeCgroupLeaf, removeCgroupLeaf } from './cgroup-leaf.js'
 import type { ChildStreams } from './child.js'
 import { Child } from './child.js'
@@ -61,7 +59,6 @@ class SpawnCall {
   readonly #native: NativeAddon = connectedAddon()
   readonly #spec: CheckedSpec
   readonly #signals: readonly AbortSignal[]
-  readonly #redact: Redactor
   readonly #streamPipes = new Map<number, RequestPipe | ResponsePipe>()
   readonly #held: HeldMap
   #files: ReadonlyMap<number, number> = new Map()
@@ -70,7 +67,6 @@ class SpawnCall {
   constructor(spec: CheckedSpec, signals: readonly AbortSignal[]) {
     this.#spec = spec
     this.#signals = signals
-    this.#redact = createRedactor(spec.secrets)
     try {
       this.#held = new HeldMap(this.#makeStreamPipes())
     } catch (error) {
@@ -117,10 +113,10 @@ class SpawnCall {
 
   // What can block goes to Node's file threads.
   async #prepare(): Promise<void> {
-    const { fds, cgroupParent } = this.#spec
+    const { fds, cgroupParent, redact } = this.#spec
     try {
-      this.#files = await openFiles(fds, this.#redact)
-      if (cgroupParent !== null) this.#cgroupLeaf = await makeCgroupLeaf(cgroupParent, this.#redact)
+      this.#files = await openFiles(fds, redact)
+      if (cgroupParent !== null) this.#cgroupLeaf = await makeCgroupLeaf(cgroupParent, redact)
       for (const signal of this.#signals) if (signal.aborted) throw abortedStart(signal)
     } catch (error) {
       this.#held.discard(this.#files)
@@ -207,11 +203,11 @@ class SpawnCall {
   }
 
   #failure(error: NativeError, killedBy: number): Promise<SpawnError> {
-    return startError(this.#spec, this.#redact, error, killedBy, this.#cgroupLeaf)
+    return startError(this.#spec, error, killedBy, this.#cgroupLeaf)
   }
 
   #hand(state: ChildState, facts: StartFacts, containment: Awaited<ReturnType<typeof readContainment>>): Child {
-    const receipt = makeReceipt(this.#spec, facts, containment, this.#redact)
+    const receipt = makeReceipt(this.#spec, facts, containment)
     const child = new Child(state, receipt, this.#streams())
     for (const entry of this.#spec.fds) if (entry.kind === 'endpoint') entry.endpoint.attach(child)
     for (const { host } of this.#streamPipes.values()) host.attach(child)

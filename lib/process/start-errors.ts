@@ -2,7 +2,6 @@
 import { open } from 'node:fs/promises'
 import { AbortError, SpawnError } from '../base/errors.js'
 import type { NativeError } from '../addon/addon-types.js'
-import type { Redactor } from '../io/redactor.js'
 import { systemFailure } from './native-errors.js'
 import { signalName } from './signals.js'
 import type { CheckedSpec } from './spawn-spec.js'
@@ -14,11 +13,11 @@ export const NOT_FOUND = 'not found in the '
 /** Words a failure that native code reported; `killedBy` is a signal's number for stage killed-before-exec. */
 export async function startError(
   spec: CheckedSpec,
-  redact: Redactor,
   error: NativeError,
   killedBy: number,
   cgroupLeaf: string | null,
 ): Promise<SpawnError> {
+  const { redact } = spec
   const { stage = 'clone', errno, syscall, index } = systemFailure(error)
   const system = errno === undefined || syscall === undefined ? {} : { errno, syscall }
   if (stage === 'pipe' && syscall === 'epoll_ctl' && index !== undefined) {
