@@ -13,8 +13,10 @@ const ours = /^(?:package\.json|README\.md|CHANGELOG\.md|LICENSE|dist\/|docs\/|p
 
 const report = findings('check-pack')
 const { text, failure } = outputOf('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'])
-if (failure === undefined) checkTarball(JSON.parse(text)[0], JSON.parse(readFileSync('package.json', 'utf8')))
+let summary = ''
+if (failure === undefined) summary = checkTarball(JSON.parse(text)[0], JSON.parse(readFileSync('package.json', 'utf8')))
 else report.add('npm pack', failure, 'run it by hand')
+report.finish(summary)
 
 function checkTarball({ files, size, unpackedSize }, manifest) {
   const modes = new Map(files.map(({ path, mode }) => [path, mode]))
@@ -24,7 +26,7 @@ function checkTarball({ files, size, unpackedSize }, manifest) {
   for (const [what, bytes, most] of [['packed', size, largestPacked], ['unpacked', unpackedSize, largestUnpacked]]) {
     if (bytes > most) report.add('tarball', `${bytes} bytes ${what}, over ${most}`, 'see what is new in it')
   }
-  report.finish(`${files.length} files, ${size} bytes packed, ${unpackedSize} unpacked`)
+  return `${files.length} files, ${size} bytes packed, ${unpackedSize} unpacked`
 }
 
 function checkManifest(manifest, modes) {
