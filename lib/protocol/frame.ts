@@ -101,8 +101,7 @@ export class FrameStream {
       const value = this.#reader.next()
       if (value !== undefined || this.#ended) return value
       const chunk = await this.#readChunk({ ...bounds, timeoutMs: remainingMs(deadline) })
-      if (chunk !== null) this.#reader.push(chunk)
-      else this.#end()
+      this.#feed(chunk)
     }
   }
 
@@ -117,8 +116,7 @@ export class FrameStream {
       if (value !== undefined || this.#ended) return value
       const chunk = this.#source.readNow?.()
       if (chunk === undefined) return undefined
-      if (chunk !== null) this.#reader.push(chunk)
-      else this.#end()
+      this.#feed(chunk)
     }
   }
 
@@ -127,7 +125,8 @@ export class FrameStream {
     return this.#reader.rest()
   }
 
-  #end(): void {
+  #feed(chunk: Uint8Array | null): void {
+    if (chunk !== null) return this.#reader.push(chunk)
     this.#ended = true
     this.#reader.end()
   }

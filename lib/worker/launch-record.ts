@@ -43,7 +43,7 @@ const read = new WeakSet<object>()
  */
 export function readLaunchRecord(value: unknown): LaunchRecord {
   if (typeof value === 'object' && value !== null && read.has(value)) return value as LaunchRecord
-  const object = readObject(value, '')
+  const object = readObject(value, 'record')
   for (const key of Object.keys(object)) {
     if (CONTROLS.includes(key)) {
       const reason = "is the executor's: give it to spawn(record, { controls })"
@@ -74,9 +74,13 @@ function invalid(field: string, reason: string): SpecError {
   return new SpecError('ERR_INVALID_LAUNCH_RECORD', { field, reason })
 }
 
+function refused(variable: string, reason: string): SpecError {
+  return new SpecError('ERR_INVALID_ENVIRONMENT_VARIABLE', { variable, reason })
+}
+
 function readObject(value: unknown, field: string): Record<string, unknown> {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>
-  throw invalid(field || 'record', 'must be an object')
+  throw invalid(field, 'must be an object')
 }
 
 function readString(value: unknown, field: string): string {
@@ -104,18 +108,16 @@ function readEnvironment(value: unknown): Readonly<Record<string, string>> {
 
 /** Checks a name that a record may give a variable [M-52]. */
 function readVariable(name: string): string {
-  const refuse = (reason: string) => new SpecError('ERR_INVALID_ENVIRONMENT_VARIABLE', { variable: name, reason })
-  if (!NAME.test(name)) throw refuse('a name has letters, digits and underscores, and no digit first')
-  if (name === PROTOCOL_VARIABLES.read || name === PROTOCOL_VARIABLES.write) throw refuse('belongs to the transport')
-  if (fixedVariableNames.has(name)) throw refuse('is fixed for every worker')
+  if (!NAME.test(name)) throw refused(name, 'a name has letters, digits and underscores, and no digit first')
+  if (name === PROTOCOL_VARIABLES.read || name === PROTOCOL_VARIABLES.write) throw refused(name, 'belongs to the transport')
+  if (fixedVariableNames.has(name)) throw refused(name, 'is fixed for every worker')
   return name
 }
 
 function readValue(name: string, value: unknown): string {
-  const refuse = (reason: string) => new SpecError('ERR_INVALID_ENVIRONMENT_VARIABLE', { variable: name, reason })
-  if (typeof value !== 'string') throw refuse('its value must be a string')
-  if (value.includes('\0')) throw refuse('its value contains a NUL byte')
-  if (!value.isWellFormed()) throw refuse('a lone surrogate in its value cannot be written as bytes')
+  if (typeof value !== 'string') throw refused(name, 'its value must be a string')
+  if (value.includes('\0')) throw refused(name, 'its value contains a NUL byte')
+  if (!value.isWellFormed()) throw refused(name, 'a lone surrogate in its value cannot be written as bytes')
   return value
 }
 

@@ -12,17 +12,18 @@ export class ProtocolEndpoints {
   /** Version 1 frames from the response pipe; bytes that come with one stay for the next. */
   readonly reader: FrameStream
   readonly writer: HostWriter
-  readonly #hosts: readonly [HostReader, HostWriter]
+  readonly #source: HostReader
 
   constructor(reader: HostReader, writer: HostWriter, redact: Redactor) {
-    this.#hosts = [reader, writer]
+    this.#source = reader
     this.reader = new FrameStream(reader, { limitBytes: FRAME_MAX_BYTES, redact })
     this.writer = writer
   }
 
   /** Closes both ends: the worker sees the end of its requests. Repeatable. */
   close(): void {
-    for (const host of this.#hosts) host.close()
+    this.#source.close()
+    this.writer.close()
   }
 }
 

@@ -89,7 +89,7 @@ function readSecrets(
   channels: readonly SecretChannel[],
   given: Readonly<Record<string, string | Uint8Array>>,
 ): Map<string, string | Uint8Array> {
-  const declared = new Map(channels.map((channel) => [channel.name, channel]))
+  const declared = new Set(channels.map(({ name }) => name))
   for (const channel of Object.keys(given)) {
     if (!declared.has(channel)) throw new SpecError('ERR_UNDECLARED_SECRET_CHANNEL', { channel })
   }
