@@ -15,8 +15,8 @@ export interface RemovalBounds {
  *
  * @throws {SpecError | TypeError} ERR_INVALID_SPEC
  */
-export function readRoot(root: unknown): string {
-  const path = readName(root, 'root')
+export function readRoot(root: unknown, field = 'root'): string {
+  const path = readName(root, field)
   // Not path.resolve: it takes `link/..` for nothing, and the kernel does not.
   return isAbsolute(path) ? path : `${process.cwd()}/${path}`
 }

@@ -1,15 +1,19 @@
 /** Workers as processes of this machine, in private directories and groups of their own. */
 import { constants } from 'node:fs'
-import { access } from 'node:fs/promises'
+import { access, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
-import { CapabilityError, SpecError } from '../base/errors.js'
+import { CapabilityError } from '../base/errors.js'
 import { KILL_DEADLINE_MS } from '../base/limits.js'
 import type { ExitStatus } from '../process/exit.js'
+import { checkOptions } from '../process/options.js'
+import { plainObject } from '../process/plain-object.js'
+import { readCgroupParent } from '../process/spawn-spec.js'
+import { invalid } from '../process/strings.js'
 import type { LaunchRecord } from '../worker/launch-record.js'
 import { readLaunchRecord } from '../worker/launch-record.js'
 import type { PosixWorkerProcess } from '../worker/posix-worker-process.js'
 import type { LaunchOptions, WorkerControls } from '../worker/trusted-local.js'
-import { launchWorker } from '../worker/trusted-local.js'
+import { launchWorker, readLaunchPlace } from '../worker/trusted-local.js'
 import type { Capabilities, PreflightReport, Reasons, Requirements } from './preflight.js'
 import { compare, requireSatisfied } from './preflight.js'
 import type { TerminationPlan, WorkerExecutor } from './worker-executor.js'
@@ -39,6 +43,9 @@ const CONTROLS: readonly string[] = [
   'guard',
 ] satisfies (keyof LocalControls)[]
 
+// statfs(2)
+const CGROUP2_SUPER_MAGIC = 0x63677270
+
 const REASONS: Omit<Reasons, 'cgroupContainment'> = {
   privateWorkingDirectories: 'made beneath the private root, 0700, and removed',
   processGroups: 'each worker leads its own',
@@ -50,9 +57,18 @@ const REASONS: Omit<Reasons, 'cgroupContainment'> = {
 export class LocalProcessExecutor implements WorkerExecutor<PosixWorkerProcess, LocalSpawnOptions> {
   readonly #options: LocalProcessExecutorOptions
 
-  /** Does no I/O. */
+  /**
+   * Does no I/O.
+   *
+   * @throws {SpecError | SpecTypeError} ERR_INVALID_SPEC; ERR_INVALID_LOG_LIMITS
+   */
   constructor(options: LocalProcessExecutorOptions) {
-    this.#options = Object.freeze({ ...options })
+    checkOptions(options, ['privateRoot', 'logs', 'cgroup'])
+    const { cgroup } = options
+    this.#options = Object.freeze({
+      ...readLaunchPlace(options),
+      ...(cgroup === undefined ? {} : { cgroup: { parent: readCgroupParent(cgroup) } }),
+    })
   }
 
   async preflight(requirements: Requirements = {}): Promise<PreflightReport> {
@@ -75,11 +91,11 @@ export class LocalProcessExecutor implements WorkerExecutor<PosixWorkerProcess, 
    * @throws as launchTrustedLocalWorker
    */
   async spawn(record: LaunchRecord, options: LocalSpawnOptions = {}): Promise<PosixWorkerProcess> {
+    checkOptions(options, ['requirements', 'controls', 'secrets', 'protocolFds', 'signal'])
     requireSatisfied(await this.preflight(options.requirements))
     const checked = readLaunchRecord(record)
     const { privateRoot, logs, cgroup } = this.#options
-    const { secrets, protocolFds, signal, controls = {} } = options
-    checkControls(controls)
+    const { secrets, protocolFds, signal, controls } = options
     const launch: LaunchOptions = {
       privateRoot,
       logs,
@@ -87,7 +103,7 @@ export class LocalProcessExecutor implements WorkerExecutor<PosixWorkerProcess, 
       ...(protocolFds === undefined ? {} : { protocolFds }),
       ...(signal === undefined ? {} : { signal }),
     }
-    return await launchWorker(checked, launch, { ...controls, ...(cgroup === undefined ? {} : { cgroup }) })
+    return await launchWorker(checked, launch, { ...checkControls(controls), ...(cgroup === undefined ? {} : { cgroup }) })
   }
 
   /**
@@ -97,9 +113,8 @@ export class LocalProcessExecutor implements WorkerExecutor<PosixWorkerProcess, 
    * @throws {LifecycleError} ERR_TERMINATION_DEADLINE; the worker stays the caller's, and the call can be repeated
    */
   async terminate(worker: PosixWorkerProcess, plan: TerminationPlan): Promise<ExitStatus> {
-    if (plan?.graceMs === undefined) {
-      throw new SpecError('ERR_INVALID_SPEC', { field: 'graceMs', reason: 'is required' })
-    }
+    checkOptions(plan, ['graceMs', 'killDeadlineMs', 'signal', 'timeoutMs'])
+    if (plan.graceMs === undefined) throw invalid('graceMs', 'is required')
     return await worker.terminate({ killDeadlineMs: KILL_DEADLINE_MS, ...plan, firstSignal: 'SIGINT' })
   }
 
@@ -107,6 +122,8 @@ export class LocalProcessExecutor implements WorkerExecutor<PosixWorkerProcess, 
     const parent = this.#options.cgroup?.parent
     if (parent === undefined) return { status: 'unsupported', reason: 'no cgroup was given to this executor' }
     try {
+      // Files of these names can be anywhere; to have effect they must be the kernel's.
+      if ((await statfs(parent)).type !== CGROUP2_SUPER_MAGIC) throw new Error('it is on no cgroup v2 file system')
       await access(join(parent, 'cgroup.procs'), constants.W_OK)
       await access(parent, constants.W_OK | constants.X_OK)
       return { status: 'supported', reason: 'descendants die with their leaf, also after setsid and a double fork' }
@@ -117,9 +134,10 @@ export class LocalProcessExecutor implements WorkerExecutor<PosixWorkerProcess, 
 }
 
 // The core has fields that are the transport's here, such as `lifetime`: none may slip through.
-function checkControls(controls: LocalControls): void {
-  for (const control of Object.keys(controls)) {
+function checkControls(controls: unknown = {}): LocalControls {
+  for (const control of Object.keys(plainObject(controls, 'controls'))) {
     if (CONTROLS.includes(control)) continue
     throw new CapabilityError('ERR_UNSUPPORTED_CONTROL', { control, reason: `there are ${CONTROLS.join(', ')}` })
   }
+  return controls as LocalControls
 }

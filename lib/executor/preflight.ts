@@ -1,5 +1,6 @@
 /** Requirement against capability, every line said outright: absence never means no [M-74]. */
 import { CapabilityError, SpecError } from '../base/errors.js'
+import { plainObject } from '../process/plain-object.js'
 
 export type Support = 'supported' | 'unsupported'
 
@@ -41,7 +42,7 @@ export type Reasons = Readonly<Record<CapabilityName, string>>
  * @throws {SpecError} ERR_INVALID_SPEC: a requirement that no executor knows
  */
 export function compare(requirements: Requirements, capabilities: Capabilities, reasons: Reasons): PreflightReport {
-  for (const [name, value] of Object.entries(requirements)) {
+  for (const [name, value] of Object.entries(plainObject(requirements, 'requirements'))) {
     const field = `requirements.${name}`
     if (!Object.hasOwn(capabilities, name)) {
       throw new SpecError('ERR_INVALID_SPEC', { field, reason: 'is no capability' })

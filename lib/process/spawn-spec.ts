@@ -1,18 +1,10 @@
 /** What a child is born as: plain data, checked and frozen before anything happens. */
-import { types } from 'node:util'
 import { connectedAddon } from '../addon/events.js'
 import { isAbortSignal } from '../base/deadline.js'
 import { SpecError, systemError } from '../base/errors.js'
 import { redactingErrors } from '../io/redacting-errors.js'
 import { createRedactor, type Redactor } from '../io/redactor.js'
-import {
-  DRAIN_MS,
-  GRACE_MS,
-  MiB,
-  SECRET_MAX_BYTES,
-  SECRET_MIN_BYTES,
-  SECRETS_MAX,
-} from '../base/limits.js'
+import { DRAIN_MS, GRACE_MS, MiB } from '../base/limits.js'
 import type { Limits, ReadLimits } from './controls.js'
 import { ID_MAX, readId, readInteger, readIntegers, readLimits, RLIMIT } from './controls.js'
 import type { Environment, EnvironmentSpec } from './environment.js'
@@ -23,6 +15,7 @@ import type { GroupChild, GroupSpec } from './group.js'
 import { leadsGroup, readGroup } from './group.js'
 import { plainObject } from './plain-object.js'
 import { readCandidates } from './program.js'
+import { readSecrets } from './secrets.js'
 import { signalNumber } from './signals.js'
 import type { SpecString } from './strings.js'
 import { argumentBytes, invalid, pathBytes, wrongType } from './strings.js'
@@ -179,7 +172,7 @@ function checkFields(spec: SpawnSpec, secrets: readonly Uint8Array[], redact: Re
     gid: readId(spec.gid, 'gid'),
     groups: spec.groups === undefined ? null : readIntegers(spec.groups, 'groups', ID_MAX),
     noNewPrivs: readFlag(spec.noNewPrivs, 'noNewPrivs'),
-    cgroupParent: readCgroup(spec.cgroup),
+    cgroupParent: spec.cgroup === undefined ? null : readCgroupParent(spec.cgroup),
   }
   checkTogether(checked)
   return Object.freeze(checked)
@@ -249,21 +242,6 @@ function readLifetime(lifetime: unknown): CheckedSpec['lifetime'] {
   }
 }
 
-function readSecrets(secrets: unknown): Uint8Array[] {
-  if (secrets === undefined) return []
-  if (!Array.isArray(secrets)) throw wrongType('secrets', 'must be an array')
-  if (secrets.length > SECRETS_MAX) throw invalid('secrets', `holds more than ${SECRETS_MAX}`)
-  return Array.from(secrets, (secret: unknown, index) => {
-    const field = `secrets[${index}]`
-    if (typeof secret !== 'string' && !types.isUint8Array(secret)) throw wrongType(field, 'must be a string or a Uint8Array')
-    // It would be written as another character, and the secret that is meant would pass unseen.
-    if (typeof secret === 'string' && !secret.isWellFormed()) throw invalid(field, 'a lone surrogate has no bytes')
-    const bytes = Buffer.from(secret as string)
-    if (bytes.length >= SECRET_MIN_BYTES && bytes.length <= SECRET_MAX_BYTES) return bytes
-    throw invalid(field, `must have ${SECRET_MIN_BYTES} to ${SECRET_MAX_BYTES} bytes`)
-  })
-}
-
 function readUmask(umask: unknown): number | null {
   return umask === 'inherit' ? null : readInteger(umask === undefined ? 0o077 : umask, 'umask', 0, 0o777)
 }
@@ -276,8 +254,8 @@ function readAffinity(affinity: unknown): number[] | null {
   return processors
 }
 
-function readCgroup(cgroup: unknown): string | null {
-  if (cgroup === undefined) return null
+/** Gives the directory beneath which a leaf is made: absolute. */
+export function readCgroupParent(cgroup: unknown): string {
   const given = plainObject(cgroup, 'cgroup')
   refuseUnknown(given, new Set(['parent']), 'cgroup.')
   const { parent } = given

@@ -28,8 +28,6 @@ export interface WorkerOutput {
   readonly stderr: LogSnapshot
 }
 
-const DEFAULT_FDS = { read: 3, write: 4 } as const
-
 export class PosixWorkerProcess implements AsyncDisposable {
   readonly #child: Child
   readonly #endpoints: ProtocolEndpoints
@@ -64,7 +62,7 @@ export class PosixWorkerProcess implements AsyncDisposable {
     command: WorkerCommand,
     options: { signal?: AbortSignal; directory?: PrivateDirectory } = {},
   ): Promise<PosixWorkerProcess> {
-    const { logs, protocolFds = DEFAULT_FDS, protocolVariables = PROTOCOL_VARIABLES, ...spec } = command.consume()
+    const { logs, protocolFds, protocolVariables = PROTOCOL_VARIABLES, ...spec } = command.consume()
     const made: (RequestPipe | ResponsePipe)[] = []
     try {
       const requests = pipe('childReads')

@@ -2,11 +2,18 @@
  * Launches a worker from a resolved record, in a private directory, with nothing of the host's environment. Protects
  * reproducibility from what happens to be around; it is no sandbox [M-67].
  */
+import { checkSignal } from '../base/deadline.js'
 import { DisposeStack } from '../base/dispose.js'
 import { suppress, toError, SpecError } from '../base/errors.js'
 import { createPrivateDirectory } from '../directory/private-directory.js'
+import { readRoot } from '../directory/root.js'
 import type { FdSource } from '../process/fd-map.js'
+import { checkOptions } from '../process/options.js'
+import { plainObject } from '../process/plain-object.js'
+import { readSecret } from '../process/secrets.js'
 import type { SpawnSpec } from '../process/spawn-spec.js'
+import { checkSpec } from '../process/spawn-spec.js'
+import { invalid } from '../process/strings.js'
 import type { LaunchRecord, SecretChannel } from './launch-record.js'
 import { readLaunchRecord } from './launch-record.js'
 import { PosixWorkerProcess } from './posix-worker-process.js'
@@ -19,6 +26,8 @@ export type WorkerControls = Pick<
   SpawnSpec,
   'limits' | 'nice' | 'affinity' | 'uid' | 'gid' | 'groups' | 'noNewPrivs' | 'cgroup' | 'guard'
 >
+
+type LaunchPlace = Pick<LaunchOptions, 'privateRoot' | 'logs'>
 
 export interface LaunchOptions {
   /** An existing directory of the caller's; it stays, and must stay, for the worker's life. */
@@ -48,34 +57,41 @@ export async function launchTrustedLocalWorker(
   return await launchWorker(record, options, {})
 }
 
+/** @internal Checks what all launches of one owner share. The root is absolute then, whatever chdir comes later. */
+export function readLaunchPlace({ privateRoot, logs }: LaunchPlace): LaunchPlace {
+  return { privateRoot: readRoot(privateRoot, 'privateRoot'), logs: checkLogLimits(logs) }
+}
+
 /** @internal As launchTrustedLocalWorker, with the controls that an executor is asked for. */
 export async function launchWorker(
   given: LaunchRecord,
   options: LaunchOptions,
   controls: WorkerControls,
 ): Promise<PosixWorkerProcess> {
+  checkOptions(options, ['privateRoot', 'logs', 'secrets', 'protocolFds', 'signal'])
   const record = readLaunchRecord(given)
-  const logs = checkLogLimits(options.logs)
+  const { privateRoot, logs } = readLaunchPlace(options)
   const protocolFds = readProtocolFds(options.protocolFds)
-  const secrets = readSecrets(record.secretChannels, options.secrets ?? {})
+  const secrets = readSecrets(record.secretChannels, options.secrets)
+  const channels = deliverSecrets(record.secretChannels, secrets, protocolFds)
+  const specIn = (directory: string) => ({
+    ...controls,
+    program: record.program,
+    args: record.args,
+    env: { ...fixedEnvironment(directory), ...record.environment, ...channels.variables },
+    cwd: directory,
+    umask: 0o077,
+    secrets: [...secrets.values()],
+  })
+  // All that a start could refuse is refused before there is a directory.
+  checkSpec({ ...specIn('/'), fds: { ...channels.fds, [protocolFds.read]: 'null', [protocolFds.write]: 'null' } })
+  checkSignal(options.signal)
   const undo = new DisposeStack()
   try {
-    const directory = await createPrivateDirectory(options.privateRoot, { prefix: 'worker' })
+    const directory = await createPrivateDirectory(privateRoot, { prefix: 'worker' })
     undo.defer(() => directory.remove())
     await makePrivatePlaces(directory.path)
-    const channels = deliverSecrets(record.secretChannels, secrets, protocolFds)
-    const command = new WorkerCommand({
-      ...controls,
-      program: record.program,
-      args: record.args,
-      env: { ...fixedEnvironment(directory.path), ...record.environment, ...channels.variables },
-      cwd: directory.path,
-      umask: 0o077,
-      secrets: [...secrets.values()],
-      logs,
-      protocolFds,
-      fds: channels.fds,
-    })
+    const command = new WorkerCommand({ ...specIn(directory.path), logs, protocolFds, fds: channels.fds })
     const signal = options.signal === undefined ? {} : { signal: options.signal }
     return await PosixWorkerProcess.spawn(command, { ...signal, directory })
   } catch (thrown) {
@@ -87,18 +103,21 @@ export async function launchWorker(
 
 function readSecrets(
   channels: readonly SecretChannel[],
-  given: Readonly<Record<string, string | Uint8Array>>,
-): Map<string, string | Uint8Array> {
+  secrets: LaunchOptions['secrets'],
+): Map<string, Uint8Array> {
+  const given = plainObject(secrets === undefined ? {} : secrets, 'secrets')
   const declared = new Set(channels.map(({ name }) => name))
   for (const channel of Object.keys(given)) {
     if (!declared.has(channel)) throw new SpecError('ERR_UNDECLARED_SECRET_CHANNEL', { channel })
   }
   return new Map(
-    channels.map(({ name }) => {
+    channels.map(({ name, by }) => {
+      const field = `secrets.${name}`
       const value = Object.hasOwn(given, name) ? given[name] : undefined
-      if (value !== undefined) return [name, value]
-      const reason = 'is declared by the record and missing'
-      throw new SpecError('ERR_INVALID_SPEC', { field: `secrets.${name}`, reason })
+      if (value === undefined) throw invalid(field, 'is declared by the record and missing')
+      const bytes = readSecret(value, field)
+      if (by === 'variable' && bytes.includes(0)) throw invalid(field, 'contains a NUL byte, and goes by a variable')
+      return [name, bytes]
     }),
   )
 }
@@ -106,7 +125,7 @@ function readSecrets(
 // A value by descriptor gets the next number that the protocol does not use; the variable says which.
 function deliverSecrets(
   channels: readonly SecretChannel[],
-  secrets: ReadonlyMap<string, string | Uint8Array>,
+  secrets: ReadonlyMap<string, Uint8Array>,
   taken: ProtocolFds,
 ): { variables: Record<string, string | Uint8Array>; fds: Record<number, FdSource> } {
   // A Map first: assigning to a name such as __proto__ would set no variable.
@@ -114,13 +133,13 @@ function deliverSecrets(
   const fds: Record<number, FdSource> = {}
   let next = 3
   for (const { name, by, variable } of channels) {
-    const value = secrets.get(name) as string | Uint8Array
+    const value = secrets.get(name) as Uint8Array
     if (by === 'variable') {
       variables.set(variable, value)
       continue
     }
     while (next === taken.read || next === taken.write) next++
-    fds[next] = { bytes: Buffer.from(value as string) }
+    fds[next] = { bytes: value }
     variables.set(variable, String(next++))
   }
   return { variables: Object.fromEntries(variables), fds }

@@ -1,5 +1,6 @@
 /** A worker's start, prepared: consumed by one attempt, also one that fails [M-09]. */
 import { SpawnError, SpecError, SpecTypeError } from '../base/errors.js'
+import { plainObject } from '../process/plain-object.js'
 import type { SpawnSpec } from '../process/spawn-spec.js'
 
 /** Limits of the two log streams, in bytes; neither has a default, and either may be 0 [M-16]. */
@@ -25,8 +26,10 @@ export type WorkerSpec = Omit<SpawnSpec, 'fds' | 'group' | 'owner' | 'leftovers'
   readonly fds?: SpawnSpec['fds']
 }
 
+type PreparedSpec = WorkerSpec & { readonly protocolFds: ProtocolFds }
+
 export class WorkerCommand {
-  #spec: WorkerSpec | undefined
+  #spec: PreparedSpec | undefined
 
   /**
    * @throws {SpecTypeError} ERR_INVALID_LOG_LIMITS
@@ -34,8 +37,7 @@ export class WorkerCommand {
    */
   constructor(spec: WorkerSpec) {
     checkLogLimits(spec.logs)
-    readProtocolFds(spec.protocolFds)
-    this.#spec = spec
+    this.#spec = { ...spec, protocolFds: readProtocolFds(spec.protocolFds) }
   }
 
   get consumed(): boolean {
@@ -43,7 +45,7 @@ export class WorkerCommand {
   }
 
   /** @internal Gives the spec to the one attempt. */
-  consume(): WorkerSpec {
+  consume(): PreparedSpec {
     const spec = this.#spec
     if (spec === undefined) throw new SpawnError('ERR_COMMAND_CONSUMED', { field: 'command' })
     this.#spec = undefined
@@ -55,9 +57,13 @@ const DEFAULT_FDS: ProtocolFds = Object.freeze({ read: 3, write: 4 })
 
 /** Gives the two numbers: different, and none of the standard streams [M-10]. */
 export function readProtocolFds(fds: ProtocolFds = DEFAULT_FDS): ProtocolFds {
-  const { read, write } = fds
-  if (read !== write && [read, write].every((fd) => Number.isSafeInteger(fd) && fd > 2)) return fds
+  const { read, write } = plainObject(fds, 'protocolFds') as Partial<ProtocolFds>
+  if (read !== write && isProtocolFd(read) && isProtocolFd(write)) return Object.freeze({ read, write })
   throw new SpecError('ERR_INVALID_SPEC', { field: 'protocolFds', reason: 'must be two numbers above 2' })
+}
+
+function isProtocolFd(fd: number | undefined): fd is number {
+  return Number.isSafeInteger(fd) && (fd as number) > 2
 }
 
 export function checkLogLimits(logs: unknown): WorkerLogLimits {

@@ -1,5 +1,5 @@
 /** What a local executor says it can do, and that it starts nothing which it cannot do. */
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, expectTypeOf, onTestFinished, test } from 'vitest'
@@ -7,6 +7,7 @@ import type { Requirements, WorkerExecutor } from '../../lib/executor.js'
 import { LocalProcessExecutor } from '../../lib/executor.js'
 import { PosixWorkerProcess, WorkerSession } from '../../lib/worker.js'
 import { childrenOf, openFds } from '../support/process-table.js'
+import { tmpFolder } from '../support/tmp.js'
 import { record, rejection, sortingWorker, timeouts, workerId } from '../support/worker.js'
 
 const logs = { stdoutBytes: 999, stderrBytes: 999 }
@@ -90,6 +91,33 @@ test('controls go to the core, and one that is none is refused before anything i
     expect(error).toMatchObject({ code: 'ERR_UNSUPPORTED_CONTROL', details: { control } })
   }
   expect(readdirSync(privateRoot)).toEqual([])
+})
+
+test('options that an executor does not have are refused where it is made [M-69, P-2]', async () => {
+  const options = { privateRoot: '/tmp', logs }
+  for (const [changed, field] of [
+    [{ privateRoot: null }, 'privateRoot'],
+    [{ cgroup: { parent: 'relative' } }, 'cgroup.parent'],
+    [{ cgroup: null }, 'cgroup'],
+    [{ cgroups: {} }, 'options.cgroups'],
+  ] as const) {
+    const make = () => new LocalProcessExecutor({ ...options, ...changed } as never)
+    expect(make).toThrow(expect.objectContaining({ code: 'ERR_INVALID_SPEC', details: expect.objectContaining({ field }) as object }))
+  }
+  expect(() => new LocalProcessExecutor({ ...options, logs: null } as never)).toThrow(
+    expect.objectContaining({ code: 'ERR_INVALID_LOG_LIMITS' }),
+  )
+  const terminated = rejection(new LocalProcessExecutor(options).terminate({} as never, null as never))
+  expect(await terminated).toMatchObject({ code: 'ERR_INVALID_SPEC' })
+})
+
+test('a folder that only looks like a cgroup is none [M-74, M-76]', async () => {
+  const parent = tmpFolder()
+  writeFileSync(join(parent, 'cgroup.procs'), '')
+  const report = await executorOf({ cgroup: { parent } }).executor.preflight()
+  expect(report.capabilities.cgroupContainment).toBe('unsupported')
+  const line = report.lines.find(({ capability }) => capability === 'cgroupContainment')
+  expect(line?.reason).toContain('no cgroup v2 file system')
 })
 
 interface Job {

@@ -5,6 +5,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { FIXED_VALUES, PRIVATE_PLACES } from '../../../lib/worker/worker-environment.js'
 import type { LaunchRecord, PosixWorkerProcess } from '../../../lib/worker.js'
 import { launchIdentity, launchTrustedLocalWorker } from '../../../lib/worker.js'
+import { LocalProcessExecutor } from '../../../lib/executor.js'
 import type { Audit } from '../../support/audit.js'
 import { fixtureChild } from '../../support/fixture.js'
 import { childrenOf } from '../../support/process-table.js'
@@ -103,6 +104,31 @@ test('protocol descriptors that are one or standard ones are refused before a di
     expect(error).toMatchObject({ code: 'ERR_INVALID_SPEC', details: { field: 'protocolFds' } })
     expect(readdirSync(root)).toEqual([])
   }
+})
+
+test('whatever a start could refuse is refused before the private root is looked at [M-47, M-56, P-2]', async () => {
+  const privateRoot = join(tmpFolder(), 'none')
+  const logs = { stdoutBytes: 0, stderrBytes: 0 }
+  const given = (options: object) => ({ privateRoot, logs, ...options }) as never
+  const launched = (options: object) => rejection(launchTrustedLocalWorker(auditing(), given(options)))
+  const executed = (options: object) => rejection(new LocalProcessExecutor(given({})).spawn(auditing(), options))
+  const cases: [Promise<unknown>, string][] = [
+    [launched({ protocolFds: null }), 'protocolFds'],
+    [launched({ protocolFds: { read: 3, write: 2 ** 31 - 1 } }), 'fds.2147483647'],
+    [launched({ secrets: null }), 'secrets'],
+    [launched({ secret: {} }), 'options.secret'],
+    [launched({ privateRoot: 7 }), 'privateRoot'],
+    [executed({ controls: { nice: 99 } }), 'nice'],
+    [executed({ controls: { limits: { nofiles: 1 } } }), 'limits.nofiles'],
+    [executed({ controls: null }), 'controls'],
+    [executed({ requirements: null }), 'requirements'],
+    [executed({ control: {} }), 'options.control'],
+  ]
+  for (const [error, field] of cases) {
+    expect(await error, field).toMatchObject({ code: 'ERR_INVALID_SPEC', details: { field } })
+  }
+  expect((await launched({ signal: new EventTarget() })).message).toBe('signal must be an AbortSignal')
+  expect(existsSync(privateRoot)).toBe(false)
 })
 
 test('an env entry point needs a PATH in its record, and says so in its own way [M-59]', async () => {
