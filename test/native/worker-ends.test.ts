@@ -104,10 +104,14 @@ test('a worker that ends while a log is drained closes the log, whoever still wr
 test('a worker that ends within a grace does not wait for it [N-17, M-45]', async () => {
   const [said] = await hostSays<Ended>(
     endWorker(`
-      const fds = { 1: xs.capture({ headBytes: 1024 }) };
+      const fds = { 2: xs.capture({ headBytes: 1024 }) };
       const child = await xs.spawn({ program: fixture, args: ['ignore', 'TERM', '--', 'pause'], env: {}, fds });
-      child.terminate({ graceMs: 60_000 });
-      tell({ children: 1 });
+      const ready = () => {
+        if (!child.log(2).snapshot().text().includes('ready')) return setImmediate(ready);
+        child.terminate({ graceMs: 60_000 });
+        tell({ children: 1 });
+      };
+      ready();
     `),
   )
   expect(said).toEqual({ children: 0, moreFds: 0 })

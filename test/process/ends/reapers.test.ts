@@ -53,19 +53,26 @@ test('a host that never uses node:child_process has no SIGCHLD handler from us [
   expect(said).toBe(0)
 })
 
-const thief = (hooks: object, children: number) => `${hostTools}
+const thief = (hooks: object, children: number, mustLose = false) => `${hostTools}
   addon().setTestHooks(${JSON.stringify(hooks)});
   const module_ = { exports: {} };
   process.dlopen(module_, ${JSON.stringify(reaperAddon())});
   await (await shell('exit 0')).wait();
-  module_.exports.start(0);
-  const ends = await Promise.all(Array.from({ length: ${children} }, async () => {
+  const batch = () => Promise.all(Array.from({ length: ${children} }, async () => {
     const child = await shell('sleep 0.02; exit 19');
     const { code, signal, lost, endedBy, usage } = await child.wait({ timeoutMs: ${within(10_000)} });
     const called = [child.kill(), child.signal('SIGTERM')].join();
     return { code, signal, lost, endedBy, usage: usage !== null, called };
   }));
-  const taken = module_.exports.stop();
+  let taken = 0;
+  const ends = [];
+  const enough = () => taken > 0 && (!${mustLose} || ends.some(({ lost }) => lost));
+  // On a busy machine the thief can be late for a whole batch.
+  for (let more = 20; more > 0 && !enough(); more--) {
+    module_.exports.start(0);
+    ends.push(...await batch());
+    taken += module_.exports.stop();
+  }
   say({ taken, ends: [...new Set(ends.map((end) => JSON.stringify(end)))].map(JSON.parse) });`
 
 interface Stolen {
@@ -89,7 +96,7 @@ test('a status that another reaper took is had from the kernel\'s own record [B0
 
 test('a status that no one kept is lost, never a success, and the wait ends all the same [B065, P-5]', async () => {
   for (const hooks of [{ noExitInfo: true }, { noPidfd: true }]) {
-    const [said] = await hostSays<Stolen>(thief(hooks, count))
+    const [said] = await hostSays<Stolen>(thief(hooks, count, true))
     expect(said?.taken).toBeGreaterThan(0)
     const lost = said?.ends.filter((end) => end.lost) ?? []
     expect(lost, JSON.stringify(hooks)).toEqual([
