@@ -56,6 +56,11 @@ export abstract class BoundedReader {
     return frame
   }
 
+  /** Bytes that belong to no frame given so far. */
+  get pendingBytes(): number {
+    return this.#queue.length
+  }
+
   /** Gives the bytes that belong to no frame given so far, also those of an unfinished one, and keeps none. */
   rest(): Buffer {
     this.cutAnew()

@@ -35,14 +35,23 @@ export function createRedactor(secrets: readonly Uint8Array[]): Redactor {
 /**
  * Redacts every string in a JSON-like value; bytes become text first, as in an argument list.
  *
- * Keys are kept unless `redactKey` is given: names of variables and fields are no secrets.
+ * Keys and numbers are kept: names of variables and fields are no secrets, nor is an errno. In what is `foreign`,
+ * a child's own words, they are redacted too; a number that shows a secret becomes a string.
  */
-export function redactValue(redact: Redactor, value: unknown, redactKey = (key: string): string => key): unknown {
+export function redactValue(redact: Redactor, value: unknown, foreign = false): unknown {
   if (typeof value === 'string' || types.isUint8Array(value)) return redact(value)
+  if (foreign && typeof value === 'number') return redactNumber(redact, value)
   if (typeof value !== 'object' || value === null) return value
-  const inner = (item: unknown): unknown => redactValue(redact, item, redactKey)
+  const inner = (item: unknown): unknown => redactValue(redact, item, foreign)
   if (Array.isArray(value)) return value.map(inner)
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [redactKey(key), inner(item)]))
+  const entries = Object.entries(value).map(([key, item]) => [foreign ? redact(key) : key, inner(item)])
+  return Object.fromEntries(entries) as unknown
+}
+
+function redactNumber(redact: Redactor, value: number): unknown {
+  const text = String(value)
+  const clean = redact(text)
+  return clean === text ? value : clean
 }
 
 // One char per byte: string search then compares bytes.

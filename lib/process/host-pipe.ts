@@ -166,6 +166,15 @@ export class HostReader extends HostPipe {
   #reading = false
 
   /**
+   * @internal Checks that nobody reads.
+   *
+   * @throws {PipeError} ERR_PIPE_BUSY
+   */
+  checkIdle(): void {
+    if (this.#reading) throw new PipeError('ERR_PIPE_BUSY', { ...this.facts(), operation: 'read' })
+  }
+
+  /**
    * Reads what is there, at most 64 KiB; waits when there is nothing yet.
    *
    * @returns bytes that are the caller's, or null at the end: every writer has closed
@@ -174,7 +183,7 @@ export class HostReader extends HostPipe {
    */
   async read(bounds: Bounds = {}): Promise<Buffer | null> {
     void this.fd
-    if (this.#reading) throw new PipeError('ERR_PIPE_BUSY', { ...this.facts(), operation: 'read' })
+    this.checkIdle()
     this.#reading = true
     try {
       return await bounded((onStop) => this.#read(onStop), bounds, this.timeoutError(bounds))
@@ -196,7 +205,7 @@ export class HostReader extends HostPipe {
    */
   readNow(): Buffer | null | undefined {
     void this.fd
-    if (this.#reading) throw new PipeError('ERR_PIPE_BUSY', { ...this.facts(), operation: 'read' })
+    this.checkIdle()
     return this.#take()
   }
 
@@ -222,6 +231,15 @@ export class HostWriter extends HostPipe {
   #writing = false
 
   /**
+   * @internal Checks that nobody writes.
+   *
+   * @throws {PipeError} ERR_PIPE_BUSY
+   */
+  checkIdle(): void {
+    if (this.#writing) throw new PipeError('ERR_PIPE_BUSY', { ...this.facts(), operation: 'write' })
+  }
+
+  /**
    * Writes all bytes that are there at the call, waiting while the pipe is full. They are borrowed until the promise
    * settles.
    *
@@ -233,7 +251,7 @@ export class HostWriter extends HostPipe {
   async write(bytes: Uint8Array, bounds: Bounds = {}): Promise<void> {
     if (!types.isUint8Array(bytes)) throw new TypeError('bytes must be a Uint8Array')
     void this.fd
-    if (this.#writing) throw new PipeError('ERR_PIPE_BUSY', { ...this.facts(), operation: 'write' })
+    this.checkIdle()
     this.#writing = true
     try {
       await bounded((onStop) => this.#write(bytes, onStop), bounds, this.timeoutError(bounds))

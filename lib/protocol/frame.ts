@@ -1,6 +1,6 @@
 /** The frames of wire protocol v1: one JSON value and one LF. */
 import { deadlineAfter, remainingMs, type Bounds } from '../base/deadline.js'
-import { ProtocolError } from '../base/errors.js'
+import { ExactSpawnError, PipeError, ProtocolError } from '../base/errors.js'
 import type { Redactor } from '../io/redactor.js'
 import type { FrameBound } from '../io/bounded-reader.js'
 import { LineReader } from '../io/line-reader.js'
@@ -72,6 +72,11 @@ export class FrameReader {
     }
   }
 
+  /** Bytes behind the last frame. */
+  get pendingBytes(): number {
+    return this.#lines.pendingBytes
+  }
+
   /** Gives the bytes behind the last frame, for who reads on from here, and keeps none. */
   rest(): Buffer {
     return this.#lines.rest()
@@ -92,6 +97,7 @@ export class FrameStream {
   /**
    * Reads the next value; undefined at the end of the stream. A read that its bounds stop loses no byte.
    *
+   * @throws {PipeError} ERR_PIPE_TIMEOUT with the whole of `timeoutMs`
    * @throws {ProtocolError} ERR_FRAME_…; ERR_FRAME_IO when the operating system refused to read
    * @throws whatever else the source throws, as when it was stopped
    */
@@ -100,7 +106,7 @@ export class FrameStream {
     for (;;) {
       const value = this.#reader.next()
       if (value !== undefined || this.#ended) return value
-      const chunk = await this.#readChunk({ ...bounds, timeoutMs: remainingMs(deadline) })
+      const chunk = await this.#readChunk({ ...bounds, timeoutMs: remainingMs(deadline) }, timeoutMs)
       this.#feed(chunk)
     }
   }
@@ -120,6 +126,11 @@ export class FrameStream {
     }
   }
 
+  /** Bytes behind the last frame that have been read. */
+  get pendingBytes(): number {
+    return this.#reader.pendingBytes
+  }
+
   /** Gives the bytes behind the last frame, for who takes the source over, and keeps none. */
   rest(): Buffer {
     return this.#reader.rest()
@@ -131,10 +142,14 @@ export class FrameStream {
     this.#reader.end()
   }
 
-  async #readChunk(bounds: Bounds): Promise<Uint8Array | null> {
+  async #readChunk(bounds: Bounds, timeoutMs: number | undefined): Promise<Uint8Array | null> {
     try {
       return await this.#source.read(bounds)
     } catch (error) {
+      // What the caller gave, not what was left of it for this chunk.
+      if (ExactSpawnError.is(error, 'ERR_PIPE_TIMEOUT') && timeoutMs !== undefined) {
+        throw new PipeError('ERR_PIPE_TIMEOUT', { ...error.details, timeoutMs })
+      }
       const { errno, syscall } = error as { errno?: unknown; syscall?: unknown }
       if (typeof errno !== 'number' || typeof syscall !== 'string') throw error
       throw new ProtocolError('ERR_FRAME_IO', { errno, syscall }, { cause: error })

@@ -82,7 +82,8 @@ export const METHODS_OF: Readonly<Record<Role, readonly Method[]>> = {
   problem_evaluator: ['evaluate'],
 }
 
-const workerId = matching(/^mw1-resolved-worker-[0-9a-f]{64}$/, "'mw1-resolved-worker-' and 64 digits of lower hex")
+const WORKER_ID = /^mw1-resolved-worker-[0-9a-f]{64}$/
+const workerId = matching(WORKER_ID, "'mw1-resolved-worker-' and 64 digits of lower hex")
 const manifest = shape({ manifest: text })
 
 const requestFields: Readonly<Record<Method, Checks>> = {
@@ -129,6 +130,11 @@ const failure = shape({
   ok: oneOf([false]),
   error: shape({ code: oneOf(FAILURE_CODES), message: text }, { details: object }),
 })
+
+/** Tells whether a value is the identity of a resolved worker. */
+export function isWorkerId(value: unknown): value is string {
+  return typeof value === 'string' && WORKER_ID.test(value)
+}
 
 /**
  * Gives a value back as the request that it is.

@@ -8,9 +8,9 @@ export function redacting<T>(redact: Redactor | undefined, step: () => T): T {
   return redact === undefined ? step() : redactingErrors(redact, step)
 }
 
-/** Redacts what a failure says, the keys of its details too: a worker chose them. */
+/** Redacts what a failure says, keys and numbers of its details too: a worker chose them. */
 export function redactFailure(redact: Redactor | undefined, failure: Failure): Failure {
   if (redact === undefined) return failure
   const { code, ...said } = failure.error
-  return { ...failure, error: { code, ...(redactValue(redact, said, redact) as typeof said) } }
+  return { ...failure, error: { code, ...(redactValue(redact, said, true) as typeof said) } }
 }

@@ -3,7 +3,7 @@
  * the group its own, standard input disconnected.
  */
 import type { Bounds } from '../base/deadline.js'
-import { ProtocolError } from '../base/errors.js'
+import { ProtocolError, suppress, toError } from '../base/errors.js'
 import type { PrivateDirectory } from '../directory/private-directory.js'
 import type { Redactor } from '../io/redactor.js'
 import { createRedactor } from '../io/redactor.js'
@@ -137,6 +137,8 @@ export class PosixWorkerProcess implements AsyncDisposable {
   /** @internal Hands both ends to a session, for good [M-15]. */
   transferEndpoints(): ProtocolEndpoints {
     this.#checkEndpoints('both')
+    // A read of somebody else's would take the worker's answers.
+    this.#endpoints.checkIdle()
     this.#transferred = true
     return this.#endpoints
   }
@@ -195,22 +197,29 @@ export class PosixWorkerProcess implements AsyncDisposable {
   /** Kills the group, ends the logs, closes the ends, removes the directory. Repeatable. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closeEndpoints()
-    try {
-      await this.#child[Symbol.asyncDispose]()
-    } finally {
-      await this.#directory?.remove()
-    }
+    await this.#removeAfter(this.#child[Symbol.asyncDispose]())
   }
 
   async #wait(): Promise<WorkerOutput> {
     this.#closeEndpoints()
+    const exit = await this.#removeAfter(this.#child.wait())
+    const { 1: stdout, 2: stderr } = exit.logs as Record<1 | 2, LogSnapshot>
+    return Object.freeze({ exit, stdout, stderr })
+  }
+
+  /** Removes the directory once the worker has ended, well or not. How it ended is told first. */
+  async #removeAfter<T>(ending: Promise<T>): Promise<T> {
+    const removed = async () => await this.#directory?.remove()
+    let end: T
     try {
-      const exit = await this.#child.wait()
-      const { 1: stdout, 2: stderr } = exit.logs as Record<1 | 2, LogSnapshot>
-      return Object.freeze({ exit, stdout, stderr })
-    } finally {
-      await this.#directory?.remove()
+      end = await ending
+    } catch (thrown) {
+      const error = toError(thrown)
+      await removed().catch((later: unknown) => suppress(error, [toError(later)]))
+      throw error
     }
+    await removed()
+    return end
   }
 
   #closeEndpoints(): void {

@@ -20,6 +20,16 @@ export class ProtocolEndpoints {
     this.writer = writer
   }
 
+  /**
+   * Checks that no read or write is under way.
+   *
+   * @throws {PipeError} ERR_PIPE_BUSY
+   */
+  checkIdle(): void {
+    this.#source.checkIdle()
+    this.writer.checkIdle()
+  }
+
   /** Closes both ends: the worker sees the end of its requests. Repeatable. */
   close(): void {
     this.#source.close()

@@ -23,25 +23,15 @@ import type {
   Role,
   Success,
 } from '../protocol/messages.js'
+import { redactValue } from '../io/redactor.js'
 import { Exchange, type Pending } from '../protocol/exchange.js'
 import type { WorkerLogSnapshot } from './log-snapshot.js'
 import type { Phase, PhaseTimeouts } from './phases.js'
-import { readPhaseTimeouts } from './phases.js'
 import type { PosixWorkerProcess, WorkerOutput } from './posix-worker-process.js'
 import type { ProtocolEndpoints } from './protocol-endpoints.js'
 import { protocolError } from './protocol-endpoints.js'
-
-export interface SessionTerms {
-  readonly role: Role
-  /** The identity that the worker must repeat. */
-  readonly workerId: string
-  /** Every phase, in milliseconds; none has a default. */
-  readonly timeouts: PhaseTimeouts
-  /** What the plan selects; only an implementation can have any, and has "one_shot" unless told. */
-  readonly capabilities?: readonly Capability[]
-  /** Bounds the connecting alone. */
-  readonly signal?: AbortSignal
-}
+import type { ReadTerms, SessionTerms } from './session-terms.js'
+import { readSessionTerms } from './session-terms.js'
 
 /** What a worker said of itself. */
 export interface WorkerFacts {
@@ -65,34 +55,36 @@ export class WorkerSession implements AsyncDisposable {
   #unusable: Error | undefined
   #ended = false
 
-  private constructor(process: PosixWorkerProcess, terms: SessionTerms, timeouts: PhaseTimeouts) {
-    const { role, workerId, capabilities = role === 'implementation' ? ['one_shot'] : [] } = terms
+  private constructor(process: PosixWorkerProcess, { role, workerId, capabilities, timeouts }: ReadTerms) {
     this.role = role
     this.workerId = workerId
     this.#process = process
     this.#timeouts = timeouts
-    this.#selected = Object.freeze([...capabilities])
-    this.#exchange = new Exchange({ role, workerId, capabilities: this.#selected, redact: process.redact })
+    this.#selected = capabilities
+    this.#exchange = new Exchange({ role, workerId, capabilities, redact: process.redact })
     this.#endpoints = process.transferEndpoints()
   }
 
   /**
    * Takes over a worker's endpoints and process, and greets it.
    *
-   * @throws {SpecError} ERR_INVALID_PHASE_TIMEOUTS; nothing is taken over
+   * @throws {SpecError | SpecTypeError} ERR_INVALID_SPEC, ERR_INVALID_PHASE_TIMEOUTS; nothing is taken over
    * @throws {ProtocolError} ERR_PROTOCOL_IO_TRANSFERRED, ERR_PROTOCOL_CLOSED; nothing is taken over
+   * @throws {PipeError} ERR_PIPE_BUSY: somebody reads or writes an endpoint just now; nothing is taken over
    * @throws {ProtocolError} ERR_HANDSHAKE_FAILED {check}, ERR_FRAME_…, ERR_MESSAGE_INVALID; the worker is dead and
    *   reaped
    * @throws {SessionError} ERR_PHASE_TIMEOUT, ERR_WORKER_FAILURE; the worker is dead and reaped
    * @throws {AbortError} ERR_ABORTED; the worker is dead and reaped
    */
   static async connect(process: PosixWorkerProcess, terms: SessionTerms): Promise<WorkerSession> {
-    const timeouts = readPhaseTimeouts(terms.timeouts)
-    const session = new WorkerSession(process, terms, timeouts)
-    const bounds = terms.signal === undefined ? {} : { signal: terms.signal }
+    const checked = readSessionTerms(terms)
+    const session = new WorkerSession(process, checked)
+    const bounds = checked.signal === undefined ? {} : { signal: checked.signal }
     try {
       const { sdk, capabilities } = await session.#run('hello', () => session.#exchange.hello(), bounds)
-      session.#facts = Object.freeze({ sdk, capabilities: Object.freeze(capabilities) })
+      // Shown and logged, and chosen by the worker.
+      const shown = redactValue(process.redact, sdk, true) as WorkerFacts['sdk']
+      session.#facts = Object.freeze({ sdk: shown && Object.freeze(shown), capabilities: Object.freeze(capabilities) })
       return session
     } catch (error) {
       // Also a worker that only said no: without a greeting there is no session to go on with.
@@ -104,8 +96,12 @@ export class WorkerSession implements AsyncDisposable {
     return this.#facts
   }
 
-  /** Whether calls can still be made. */
+  /** Whether calls can still be made: the session has neither failed nor ended, and the worker's process is there. */
   get usable(): boolean {
+    return this.#open && this.#process.tryWait() === null
+  }
+
+  get #open(): boolean {
     return this.#unusable === undefined && !this.#ended
   }
 
@@ -144,7 +140,7 @@ export class WorkerSession implements AsyncDisposable {
 
   /**
    * Says goodbye: request, acknowledgement, closed endpoints, and a clean exit, all within the one shutdown limit; then
-   * the same record that `PosixWorkerProcess.wait` gives. Ends the session whatever happens.
+   * the same record that `PosixWorkerProcess.wait` gives. Ends the session whatever happens, once it is on its way.
    *
    * @throws {SessionError} ERR_PHASE_TIMEOUT {phase: 'shutdown'}, ERR_UNSUCCESSFUL_EXIT {exit}
    * @throws {CapabilityError} ERR_CONTROL_ENFORCEMENT_LOST {role}, cause ERR_LOG_DRAIN_DEADLINE: a descendant holds a
@@ -158,9 +154,12 @@ export class WorkerSession implements AsyncDisposable {
     this.#ended = true
     try {
       this.#refuseUnasked()
-      this.#endpoints.close()
+      // The end of its requests; what it says after that is seen once it has exited.
+      this.#endpoints.writer.close()
       const exit = await this.#process.awaitExit({ ...bounds, timeoutMs: remainingMs(deadline) })
       if (exit.code !== 0) throw new SessionError('ERR_UNSUCCESSFUL_EXIT', { exit })
+      this.#refuseUnasked()
+      this.#endpoints.close()
     } catch (thrown) {
       const late = (thrown as { code?: string }).code === 'ERR_WAIT_TIMEOUT'
       throw await this.#discard(late ? this.#timeoutError('shutdown', thrown) : toError(thrown))
@@ -183,7 +182,8 @@ export class WorkerSession implements AsyncDisposable {
   }
 
   #checkUsable(phase: Phase): void {
-    if (this.usable) return
+    // Not `usable`: what a dead worker does to a call is told by the call.
+    if (this.#open) return
     const options = this.#unusable === undefined ? {} : { cause: this.#unusable }
     throw new SessionError('ERR_SESSION_UNUSABLE', { phase }, options)
   }
@@ -241,8 +241,10 @@ export class WorkerSession implements AsyncDisposable {
 
   /** Nothing is sent unasked: a response that is there before its request could pass for a measurement. */
   #refuseUnasked(): void {
-    const unasked = this.#endpoints.reader.takeNow()
-    if (unasked === undefined) return
+    const { reader } = this.#endpoints
+    const unasked = reader.takeNow()
+    // A line that has only begun is as unasked, and would become the beginning of the next response.
+    if (unasked === undefined && reader.pendingBytes === 0) return
     const { id } = Object(unasked) as { id?: unknown }
     throw new ProtocolError('ERR_RESPONSE_EXTRA', { id: typeof id === 'string' ? this.#process.redact(id) : 'none' })
   }

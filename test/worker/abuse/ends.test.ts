@@ -22,6 +22,14 @@ test('a request to a worker that died before cannot be sent, and ends no host [B
   expect(connected.process.tryWait()).toMatchObject({ code: 5, signal: null })
 })
 
+test('a session whose worker has died is not usable, and says so before a call [MP-14]', async () => {
+  const { session, process } = await connect(abuse('none'))
+  expect(session.usable).toBe(true)
+  process.kill()
+  await until('the session to know', () => !session.usable)
+  await session[Symbol.asyncDispose]()
+})
+
 test('a program that speaks no protocol is refused by its end [MP-03, MP-09]', async () => {
   const closed = { code: 'ERR_PROTOCOL_CLOSED', details: { phase: 'hello', by: 'worker' } }
   await expectRefusal(record('/bin/sh', ['-c', 'read line <&3; exit 0']), closed)

@@ -49,12 +49,22 @@ test('a worker that answers the greeting by a failure is ended with its words [M
   await expectRefusal(abuse('fails', 'hello'), { code: 'ERR_WORKER_FAILURE', details })
 })
 
-test('an identity or a role that nobody can have is refused, and the worker ended [MP-09]', async () => {
-  const wrong = (field: string) => {
-    return { code: 'ERR_MESSAGE_INVALID', details: { field, reason: expect.any(String) as string } }
+test('terms that no worker could meet are refused, and cost no worker [MP-09, P-2]', async () => {
+  const process = await launch(abuse('none'))
+  const right = { role: 'implementation', workerId, timeouts } as const
+  for (const [wrong, field] of [
+    [{ workerId: 'me' }, 'workerId'],
+    [{ role: 'judge' }, 'role'],
+    [{ capabilities: 'one_shot' }, 'capabilities'],
+    [{ capabilities: ['one_shot', 'two_shot'] }, 'capabilities[1]'],
+    [{ capabilities: ['one_shot', 'one_shot'] }, 'capabilities'],
+    [{ capability: [] }, 'options.capability'],
+  ] as const) {
+    const error = await rejection(WorkerSession.connect(process, { ...right, ...wrong } as never))
+    expect(error).toMatchObject({ code: 'ERR_INVALID_SPEC', details: { field } })
   }
-  await expectRefusal(abuse('none'), wrong('worker_id'), { workerId: 'me' })
-  await expectRefusal(abuse('none'), wrong('role'), { role: 'judge' as never })
+  const session = await WorkerSession.connect(process, right)
+  await session.shutdown()
 })
 
 test('a refused worker is not greeted again [M-15]', async () => {

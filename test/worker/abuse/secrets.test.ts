@@ -3,7 +3,7 @@ import { inspect } from 'node:util'
 import { expect, test } from 'vitest'
 import type { LaunchRecord } from '../../../lib/worker.js'
 import { until } from '../../support/until.js'
-import { abuse, begin, connect, expectAbuse, expectRefusal, logText, rejection } from '../../support/worker.js'
+import { abuse, begin, connect, expectAbuse, expectRefusal, logText, record, rejection } from '../../support/worker.js'
 
 const SECRET = 'hunter2-"correct"-horse'
 const launch = { secrets: { token: SECRET } }
@@ -61,6 +61,30 @@ test('an error that quotes what came over the response pipe quotes no secret [B1
   expectNoSecret(await expectAbuse(told('{"id":"%s"}', 'execute'), id, { launch }))
   expectNoSecret(await expectAbuse(told('{"%s":1,"%s":2}', 'execute'), key, { launch }))
   expectNoSecret(await expectAbuse(told('{"id":"1","ok":true,"%s":0}', 'reset'), field, { launch, phase: 'reset' }))
+})
+
+test('a number or the name of a library that is the secret is not shown [B106, M-65]', async () => {
+  const PIN = '86753099'
+  const script = `
+import json, os
+requests = os.fdopen(int(os.environ['METEWAND_PROTOCOL_READ_FD']), 'rb', 0)
+pin = os.environ['TOKEN']
+def say(**fields): os.write(int(os.environ['METEWAND_PROTOCOL_WRITE_FD']), json.dumps(fields).encode() + b'\\n')
+hello = json.loads(requests.readline())
+sdk = {'name': 'sdk ' + pin, 'version': pin}
+say(id='0', ok=True, protocol=1, worker_id=hello['worker_id'], sdk=sdk, capabilities=['one_shot'])
+requests.readline()
+details = {'pin': int(pin), 'pins': [int(pin), 7], 'half': int(pin) / 2}
+say(id='1', ok=False, error={'code': 'operation_failed', 'message': pin, 'details': details})
+requests.readline()
+`
+  const pinned = { ...launch, secrets: { token: PIN } }
+  const { session } = await connect(withToken(record('/usr/bin/python3', ['-I', '-c', script])), { launch: pinned })
+  expect(session.facts.sdk).toEqual({ name: 'sdk [redacted]', version: '[redacted]' })
+  const error = await rejection(begin(session, 'prepare'))
+  const workerDetails = { pin: '[redacted]', pins: ['[redacted]', 7], half: Number(PIN) / 2 }
+  expect(error.details).toMatchObject({ workerMessage: '[redacted]', workerDetails })
+  await session[Symbol.asyncDispose]()
 })
 
 test('a greeting that is refused is quoted without the secret in it [B106, M-65, MP-09]', async () => {

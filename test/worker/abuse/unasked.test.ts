@@ -1,6 +1,6 @@
 /** Responses that come before their requests, as from a worker that would forge a measurement. */
 import { expect, test } from 'vitest'
-import { anyExecute, anyPrepare, connect, expectEnd, record } from '../../support/worker.js'
+import { abuse, anyExecute, anyPrepare, begin, connect, expectEnd, record } from '../../support/worker.js'
 
 const WORKER = `
 import json, os
@@ -20,4 +20,18 @@ test('a response that is there before its request is none to it, and ends the se
   expect(await connected.session.prepare(anyPrepare)).toEqual({})
   const details = { id: '2' }
   await expectEnd(connected, connected.session.execute(anyExecute), { code: 'ERR_RESPONSE_EXTRA', details })
+})
+
+test('a line that nobody asked for and that has only begun ends the session [MP-06, MP-14]', async () => {
+  const connected = await connect(abuse('and-a-half', 'prepare'))
+  expect(await connected.session.prepare(anyPrepare)).toEqual({})
+  const call = begin(connected.session, 'execute')
+  await expectEnd(connected, call, { code: 'ERR_RESPONSE_EXTRA', details: { id: 'none' } })
+})
+
+test('what a worker says after it was told goodbye is seen, and refuses its run [MP-06, M-37]', async () => {
+  const connected = await connect(abuse('speaks-after-end', 'shutdown'))
+  const call = connected.session.shutdown()
+  await expectEnd(connected, call, { code: 'ERR_RESPONSE_EXTRA', details: { id: '1' } })
+  expect(connected.process.tryWait()).toMatchObject({ code: 0, endedBy: 'self' })
 })

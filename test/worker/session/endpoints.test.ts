@@ -112,6 +112,25 @@ test('once a session owns the ends nobody else has them, also not who took them 
   await session.shutdown()
 })
 
+test('a session does not take over ends at which somebody reads, and costs no worker [M-15]', async () => {
+  const process = await launch(sortingWorker())
+  const stop = new AbortController()
+  const reading = rejection(process.protocolReader().read({ signal: stop.signal }))
+  const busy = await rejection(WorkerSession.connect(process, terms))
+  expect(busy).toMatchObject({ code: 'ERR_PIPE_BUSY', details: { operation: 'read' } })
+  stop.abort()
+  expect(await reading).toMatchObject({ code: 'ERR_ABORTED' })
+  const session = await WorkerSession.connect(process, terms)
+  await session.shutdown()
+})
+
+test('a raw read that is given up tells the limit that it was given [M-13, M-85]', async () => {
+  const process = await launch(record('/bin/sleep', ['60']))
+  const error = await rejection(process.protocolReader().read({ timeoutMs: 30 }))
+  expect(error).toMatchObject({ code: 'ERR_PIPE_TIMEOUT', details: { timeoutMs: 30 } })
+  await process[Symbol.asyncDispose]()
+})
+
 test('a worker that cannot start leaves no pipe behind [M-12, M-14]', async () => {
   const logs = { stdoutBytes: 0, stderrBytes: 0 }
   const before = openFds().size

@@ -1,12 +1,12 @@
 /** One worker over POSIX pipes: its start, its signals, its end. */
-import { readFileSync } from 'node:fs'
+import { readFileSync, renameSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { PosixWorkerProcess, WorkerCommand } from '../../../lib/worker.js'
 import { escapee, gone } from '../../process/ends/children.js'
 import { fixtureChild } from '../../support/fixture.js'
 import { alive, childrenOf, groupMembers, openFds, processFacts } from '../../support/process-table.js'
 import { timed, until, within } from '../../support/until.js'
-import { expectGone, launch, logText, record, rejection } from '../../support/worker.js'
+import { expectGone, launch, logText, privateRoot, record, rejection } from '../../support/worker.js'
 
 const logs = { stdoutBytes: 4_096, stderrBytes: 4_096 }
 const fixture = (verbs: string) => record(fixtureChild(), ['--ready-fd', '1', ...verbs.split(' ')])
@@ -104,6 +104,21 @@ test('escapees with both logs cost one shared second and the record [M-30, M-31,
   // Neither found nor killed, as is said.
   expect(held.filter(alive)).toEqual(held)
   expect(await rejection(worker.wait())).toBe(error)
+  expectGone(worker)
+})
+
+test('a directory that cannot be removed does not hide how the worker ended [M-32, M-56]', async () => {
+  const root = privateRoot()
+  const worker = await launch(fixture('setsid-and-hold 1 30000 -- exit 0'), { privateRoot: root })
+  for (const pid of await announced(worker, 1)) escapee(pid)
+  renameSync(root, `${root}-moved`)
+  const error = await rejection(worker.wait())
+  renameSync(`${root}-moved`, root)
+  expect(error).toMatchObject({
+    code: 'ERR_LOG_DRAIN_DEADLINE',
+    suppressed: [{ code: 'ERR_PRIVATE_ROOT_UNAVAILABLE' }],
+  })
+  await worker[Symbol.asyncDispose]()
   expectGone(worker)
 })
 
