@@ -15,7 +15,8 @@ export const EXIT = {
   outputClosed: 141,
 } as const
 
-const SIGNAL_BASE = 128
+/** Of the exit code of what a signal ended: 128 + its number. */
+export const SIGNAL_BASE = 128
 
 /** Tells how a child ended: its code, 128 + the signal's number, or 124 for a timeout. */
 export function exitCode(exit: Exit): number {

@@ -54,10 +54,11 @@ Launches the worker of a record and takes it from hello to shutdown: docs/protoc
   --role ROLE             implementation (the default) | dataset_materializer | problem_evaluator
   --timeout TIME          500ms, 2s, 5m, for every phase (10s)
   --timeouts FILE         JSON, with the milliseconds of every phase
+  --requests FILE         JSON, with fields of requests by method, over the smallest ones
   --secret NAME=@FILE     the value for a channel of the record, or NAME=fd:N; any number of times
   --worker-id ID          the identity; made of the record's unless given
   --private-root DIR      where its directory is made (the system's temporary one)
   --json                  one document
 
-exit code: 0 the protocol was kept, 1 a rule was broken, 125 the worker could not be started
+exit code: 0 the protocol was kept, 1 a rule was broken, 125 the worker could not be started, 128 + n after a signal
 `

@@ -1,22 +1,27 @@
 /** `exactspawn worker check`: for who writes a worker, whether it keeps the protocol, and which rule it does not. */
 import { readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
+import { ExactSpawnError } from '../base/errors.js'
 import { createPrivateDirectory } from '../directory/private-directory.js'
+import { checkRequestFields, isWorkerId } from '../protocol/messages.js'
+import { parseStrictJson } from '../protocol/strict-json.js'
 import { readLaunchRecord } from '../worker/launch-record.js'
 import type { PhaseTimeouts } from '../worker/phases.js'
 import { PHASES, readPhaseTimeouts } from '../worker/phases.js'
 import { readOptions, UsageError } from './arguments.js'
 import { WORKER_HELP } from './help.js'
+import { Interruption } from './interruption.js'
 import { printable, write, writeJson } from './terminal.js'
 import { readChoice, readDuration, readNumber, readPairs } from './values.js'
-import type { Exercised } from './worker-exercise.js'
-import { exercise, workerIdOf } from './worker-exercise.js'
+import type { Exercised, Fields } from './worker-exercise.js'
+import { exercise, METHODS, workerIdOf } from './worker-exercise.js'
 
 const OPTIONS = {
   role: { type: 'string' },
   'worker-id': { type: 'string' },
   timeout: { type: 'string' },
   timeouts: { type: 'string' },
+  requests: { type: 'string' },
   secret: { type: 'string', multiple: true },
   'private-root': { type: 'string' },
   json: { type: 'boolean' },
@@ -25,6 +30,8 @@ const OPTIONS = {
 
 const ROLES = ['implementation', 'dataset_materializer', 'problem_evaluator'] as const
 const BROKEN = 1
+const LF = 0x0a
+const CR = 0x0d
 
 /** Gives 0 for a worker that keeps the protocol, 1 for one that does not. */
 export async function worker([verb, ...args]: readonly string[]): Promise<number> {
@@ -41,23 +48,53 @@ export async function worker([verb, ...args]: readonly string[]): Promise<number
   }
   if (path === undefined) throw new UsageError('worker check: the file of the launch record comes first')
   const record = readLaunchRecord(readJson(path))
-  const workerId = options['worker-id'] ?? workerIdOf(record)
+  const workerId = readWorkerId(options['worker-id'] ?? workerIdOf(record))
   const role = readChoice('--role', options.role ?? 'implementation', ROLES)
   const timeouts = timeoutsOf(options)
   const secrets = readSecrets(options.secret ?? [])
-  await using directory = await createPrivateDirectory(options['private-root'] ?? tmpdir(), { prefix: 'check' })
-  const result = await exercise({ record, role, workerId, timeouts, secrets, directory: directory.path })
-  if (options.json) writeJson(documentOf({ role, workerId }, result))
-  else write(1, render({ role, workerId }, result))
-  return result.broken === null ? 0 : BROKEN
+  const fields = options.requests === undefined ? {} : readFields(options.requests)
+  using interruption = new Interruption()
+  const { signal } = interruption
+  try {
+    await using directory = await createPrivateDirectory(options['private-root'] ?? tmpdir(), { prefix: 'check' })
+    const result = await exercise({ record, role, workerId, timeouts, secrets, directory: directory.path, fields, signal })
+    if (options.json) writeJson(documentOf({ role, workerId }, result))
+    else write(1, render({ role, workerId }, result))
+    return result.broken === null ? 0 : BROKEN
+  } catch (error) {
+    if (interruption.exitCode === undefined || !ExactSpawnError.is(error, 'ERR_ABORTED')) throw error
+    return interruption.exitCode
+  }
 }
 
+/** As strictly as a frame: of a key that is there twice only one would be checked. */
 function readJson(path: string): unknown {
   try {
-    return JSON.parse(readFileSync(path, 'utf8'))
+    return parseStrictJson(readFileSync(path))
   } catch (error) {
     throw new UsageError(`${path}: ${(error as Error).message}`)
   }
+}
+
+function readWorkerId(text: string): string {
+  if (isWorkerId(text)) return text
+  throw new UsageError(`--worker-id ${text}: must be mw1-resolved-worker- and 64 digits of lower hex`)
+}
+
+/** Refuses what no request can say before a worker is launched. */
+function readFields(path: string): Fields {
+  const given = readJson(path)
+  if (typeof given !== 'object' || given === null) throw new UsageError(`${path}: must be an object`)
+  for (const [method, fields] of Object.entries(given)) {
+    const known = METHODS.find((name) => name === method)
+    if (known === undefined) throw new UsageError(`${path}: ${method} is no method with fields: ${METHODS.join(', ')}`)
+    try {
+      checkRequestFields(known, fields)
+    } catch (error) {
+      throw new UsageError(`${path}: ${method}: ${(error as Error).message}`)
+    }
+  }
+  return given
 }
 
 function timeoutsOf({ timeout, timeouts }: { timeout?: string; timeouts?: string }): PhaseTimeouts {
@@ -70,11 +107,17 @@ function timeoutsOf({ timeout, timeouts }: { timeout?: string; timeouts?: string
 /** By file or descriptor: a value that is typed can be read by everyone in the list of processes. */
 function readSecrets(texts: readonly string[]): Record<string, Buffer> {
   const pairs = [...readPairs('--secret', texts)].map(([name, source]) => {
-    if (source.startsWith('@')) return [name, readFileSync(source.slice(1))] as const
+    if (source.startsWith('@')) return [name, withoutLineEnd(readFileSync(source.slice(1)))] as const
     if (source.startsWith('fd:')) return [name, readFileSync(readNumber('--secret', source.slice(3)))] as const
     throw new UsageError(`--secret ${name}: must be @FILE or fd:N`)
   })
   return Object.fromEntries(pairs)
+}
+
+/** Editors and echo end a file with one, and no secret that is typed into a file means it. */
+function withoutLineEnd(bytes: Buffer): Buffer {
+  const end = bytes.at(-1) !== LF ? 0 : bytes.at(-2) === CR ? 2 : 1
+  return bytes.subarray(0, bytes.length - end)
 }
 
 interface Terms {

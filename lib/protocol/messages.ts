@@ -151,6 +151,15 @@ export function asRequest(value: unknown): Request {
 }
 
 /**
+ * Checks some of the fields of a request.
+ *
+ * @throws {ProtocolError} ERR_MESSAGE_INVALID: a field is unknown or wrong
+ */
+export function checkRequestFields(method: Method, fields: unknown): void {
+  shape({}, requestFields[method])(fields, '')
+}
+
+/**
  * Gives a value back as the response to a method that it is.
  *
  * @throws {ProtocolError} ERR_MESSAGE_INVALID: a field is missing, unknown or wrong

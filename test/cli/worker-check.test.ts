@@ -1,18 +1,23 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { RULES } from '../../lib/cli/worker-exercise.js'
+import { RULES, RULES_OF_PHASES } from '../../lib/cli/worker-rules.js'
 import type { LaunchRecord } from '../../lib/worker.js'
+import { commandLine, escapee } from '../process/ends/children.js'
 import { root } from '../support/fixture.js'
+import { alive, childrenOf } from '../support/process-table.js'
 import { tmpFolder } from '../support/tmp.js'
 import { abuse, record, sortingWorker } from '../support/worker.js'
-import { cli } from './cli.js'
+import { until } from '../support/until.js'
+import { cli, startCli } from './cli.js'
 
-function written(launched: LaunchRecord): string {
-  const path = join(tmpFolder(), 'record.json')
-  writeFileSync(path, JSON.stringify(launched))
+function text(json: string): string {
+  const path = join(tmpFolder(), 'given.json')
+  writeFileSync(path, json)
   return path
 }
+
+const written = (launched: LaunchRecord): string => text(JSON.stringify(launched))
 
 async function checked(launched: LaunchRecord, ...options: string[]) {
   const privateRoot = tmpFolder()
@@ -32,6 +37,11 @@ test('what cannot be meant ends with 125 and one line that says why [M-48]', asy
     [['check'], 'the file of the launch record comes first'],
     [['check', '/nowhere/record.json'], 'ENOENT'],
     [['check', good, '--role', 'judge'], '--role judge'],
+    [['check', good, '--worker-id', 'nope'], '--worker-id nope'],
+    [['check', text('{"program":"/bin/true","program":"/bin/false"}')], "'program'"],
+    [['check', good, '--requests', text('{"prepare":{"dataset_dir":7}}')], 'prepare'],
+    [['check', good, '--requests', text('{"hello":{}}')], 'hello is no method'],
+    [['check', good, '--requests', text('{"execute":{"results":"/"}}')], 'results'],
     [['check', good, '--timeout', '5'], 'give a number and its unit'],
     [['check', good, '--secret', 'token=typed'], 'must be @FILE or fd:N'],
     [['check', written({ ...record('true', []) })], 'must be an absolute path'],
@@ -77,9 +87,83 @@ test('a worker that never answers is told within the time given [M-84]', async (
   expect(document['broken']).toMatchObject({ code: 'ERR_PHASE_TIMEOUT', rule: RULES.ERR_PHASE_TIMEOUT })
 })
 
+test('requests can be given, so that a worker can show that it does its work [MP-11]', async () => {
+  const dataset = tmpFolder()
+  writeFileSync(join(dataset, 'numbers.txt'), '3\n1\n2\n')
+  writeFileSync(join(dataset, 'dataset.json'), JSON.stringify({ file: 'numbers.txt', count: 3 }))
+  const requests = text(JSON.stringify({ prepare: { dataset_dir: dataset } }))
+  const { code, document } = await checked(sortingWorker(), '--requests', requests)
+  const phases = ['hello', 'prepare', 'execute', 'reset', 'shutdown']
+  expect(document['phases']).toEqual(phases.map((phase) => ({ phase, failure: null })))
+  expect(code).toBe(0)
+})
+
+// [mode, phase, code, rule]; the argument of the mode, where it has one.
+const breaches: readonly (readonly [string, string, keyof typeof RULES | 'ERR_WORKER_FAILURE', string?, string?])[] = [
+  ['padded', 'execute', 'ERR_FRAME_LINE_TOO_LONG', RULES.ERR_FRAME_LINE_TOO_LONG, '1048577'],
+  ['endless-line', 'execute', 'ERR_FRAME_LINE_TOO_LONG'],
+  ['duplicate-keys', 'execute', 'ERR_FRAME_DUPLICATE_KEY'],
+  ['invalid-utf8', 'execute', 'ERR_FRAME_INVALID_UTF8'],
+  ['malformed-json', 'prepare', 'ERR_FRAME_MALFORMED_JSON'],
+  ['byte-order-mark', 'hello', 'ERR_FRAME_BYTE_ORDER_MARK'],
+  ['early-eof', 'execute', 'ERR_FRAME_EARLY_EOF'],
+  ['mismatched-id', 'execute', 'ERR_REQUEST_ID_MISMATCH'],
+  ['mismatched-id', 'hello', 'ERR_HANDSHAKE_FAILED'],
+  ['non-string-id', 'reset', 'ERR_REQUEST_ID_INVALID'],
+  ['no-id', 'execute', 'ERR_REQUEST_ID_INVALID'],
+  ['unknown-field', 'execute', 'ERR_MESSAGE_INVALID'],
+  ['wrong-version', 'hello', 'ERR_HANDSHAKE_FAILED'],
+  ['wrong-identity', 'hello', 'ERR_HANDSHAKE_FAILED'],
+  ['missing-capability', 'hello', 'ERR_HANDSHAKE_FAILED'],
+  ['missing-sdk', 'hello', 'ERR_MESSAGE_INVALID'],
+  ['extra-response', 'execute', 'ERR_RESPONSE_EXTRA'],
+  ['and-a-half', 'reset', 'ERR_RESPONSE_EXTRA'],
+  ['speaks-after-end', 'shutdown', 'ERR_RESPONSE_EXTRA'],
+  ['fails', 'hello', 'ERR_WORKER_FAILURE', RULES_OF_PHASES.hello],
+  ['fails', 'shutdown', 'ERR_WORKER_FAILURE', RULES_OF_PHASES.refused],
+  ['crashes', 'execute', 'ERR_PROTOCOL_CLOSED'],
+  ['sleeps', 'execute', 'ERR_PHASE_TIMEOUT'],
+  ['acks-then-sleeps', 'shutdown', 'ERR_PHASE_TIMEOUT', RULES_OF_PHASES.shutdown, '0'],
+  ['acks-then-exits', 'shutdown', 'ERR_UNSUCCESSFUL_EXIT', RULES.ERR_UNSUCCESSFUL_EXIT, '3'],
+]
+
+test.each(breaches)('a worker in the mode %s at %s is told %s [MP-14]', async (mode, phase, code, rule, argument = '') => {
+  const { code: exitCode, document } = await checked(abuse(mode, phase, argument), '--timeout', '2s')
+  expect(document['broken']).toMatchObject({ code, rule: rule ?? RULES[code as keyof typeof RULES] })
+  expect(exitCode).toBe(1)
+})
+
+test('a worker that dies between two requests has not kept the protocol [MP-14, B037]', async () => {
+  const { code, document } = await checked(abuse('dies-after-answer', 'reset'))
+  expect(document['broken']).toMatchObject({ rule: RULES.ERR_PROTOCOL_CLOSED })
+  expect(code).toBe(1)
+})
+
+test('a worker whose escapee holds its logs is told what it may not leave [M-88]', async () => {
+  const { code, document } = await checked(abuse('escapes', 'shutdown'))
+  const [, pid] = /escapee (\d+)/.exec((document['logs'] as { stdout: { text: string } }).stdout.text) ?? []
+  escapee(Number(pid), 'abuse.py')
+  const rule = RULES.ERR_CONTROL_ENFORCEMENT_LOST
+  expect(document['broken']).toMatchObject({ code: 'ERR_CONTROL_ENFORCEMENT_LOST', rule })
+  expect(code).toBe(1)
+})
+
+test.each([['SIGINT', 130], ['SIGTERM', 143]] as const)('%s leaves neither worker nor directory [M-45, M-56]', async (signal, code) => {
+  const privateRoot = tmpFolder()
+  const options = ['--timeout', '5m', '--private-root', privateRoot]
+  const args = ['worker', 'check', written(abuse('sleeps', 'prepare')), ...options]
+  const started = startCli(args, { stdin: '' })
+  const worker = () => childrenOf(started.process.pid).find((pid) => commandLine(pid).includes('abuse.py'))
+  const pid = await until('the worker', worker)
+  started.process.kill(signal)
+  expect(await started.end).toEqual({ code, signal: null, stdout: '', stderr: '' })
+  expect(readdirSync(privateRoot)).toEqual([])
+  expect(alive(pid)).toBe(false)
+})
+
 test('a secret comes from a file and is shown nowhere [M-63, M-64]', async () => {
   const file = join(tmpFolder(), 'secret')
-  writeFileSync(file, 'correct-horse')
+  writeFileSync(file, 'correct-horse\r\n')
   const telling = record('/bin/sh', ['-c', 'echo "$TOKEN"'])
   const secretChannels = [{ name: 'token', by: 'variable', variable: 'TOKEN' }] as const
   const { document } = await checked({ ...telling, secretChannels }, '--secret', `token=@${file}`)
@@ -89,5 +173,5 @@ test('a secret comes from a file and is shown nowhere [M-63, M-64]', async () =>
 
 test('every rule that is named stands on the page of the protocol [MP-01]', () => {
   const page = readFileSync(join(root, 'docs', 'protocol.md'), 'utf8').replace(/\s+/g, ' ')
-  for (const rule of Object.values(RULES)) expect(page).toContain(rule)
+  for (const rule of [...Object.values(RULES), ...Object.values(RULES_OF_PHASES)]) expect(page).toContain(rule)
 })
