@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { processFacts } from '../../support/process-table.js'
 import { timed, until, within } from '../../support/until.js'
-import { env, fixture, logged, rounds, shell } from './children.js'
+import { announced, env, fixture, logged, rounds, shell } from './children.js'
 
 test('a wait refuses a bound that is none, and the child goes on [P-5]', async () => {
   await using child = await shell('exec sleep 60')
@@ -41,6 +41,7 @@ test('an aborted wait rejects with the reason, and the child goes on [P-5]', asy
 
 test('a wait that was given up settles no group [P-5, B053]', async () => {
   await using child = await fixture('fork-pause 1 -- wait-for-file /proc/self/none')
+  await announced(child, 1)
   await child.wait({ timeoutMs: 0 }).catch(() => {})
   child.signal('SIGKILL')
   await until('the exit', () => child.tryWait())
