@@ -14,6 +14,13 @@ inline int64_t now_ms() {
   return static_cast<int64_t>(now.tv_sec) * 1000 + now.tv_nsec / 1000000;
 }
 
+// Microseconds of the same clock, for waits that are shorter than one of those.
+inline int64_t now_us() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<int64_t>(now.tv_sec) * 1000000 + now.tv_nsec / 1000;
+}
+
 inline constexpr int64_t kNever = INT64_MAX;
 
 // The instant `ms` from now; negative means never. Saturates.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stdint.h>
+#include <sys/types.h>
 
 #include <vector>
 
@@ -29,7 +30,7 @@ struct LogCopy {
   bool complete = false;  // the end was seen and nothing is withheld
 };
 
-class Drain : private Handler, private Sink {
+class Drain : private Handler, private Later, private Sink {
  public:
   Drain(CapturePipe pipe, Ref<SecretSet> secrets, DrainOwner* owner);
   ~Drain();
@@ -37,6 +38,8 @@ class Drain : private Handler, private Sink {
   int target() const { return target_; }
   // Thread: any, once. Fails: as Reactor::add.
   SysError start(Reactor* reactor);
+  // Looks now if it would look in a moment: the writer may have ended. The owner is not told. Thread: reactor.
+  void hurry();
   // Closes our end without having seen the end; the writer gets SIGPIPE. Thread: reactor.
   void cancel();
   // No more bytes will come. Thread: reactor.
@@ -46,6 +49,13 @@ class Drain : private Handler, private Sink {
 
  private:
   void on_ready(uint32_t interest) override;
+  void on_later() override;
+  void tell_end_after_take();
+  void take();
+  ssize_t take_once();
+  size_t room() const;
+  bool can_discard();
+  void finish(bool complete);
   void write(const uint8_t* bytes, size_t size) override;
   void close();
 
@@ -54,6 +64,8 @@ class Drain : private Handler, private Sink {
   Reactor* reactor_ = nullptr;
   DrainOwner* owner_;
   size_t granted_ = 0;
+  int eager_turns_ = 0;
+  bool discards_ = true;  // as far as this kernel has said
   Mutex mutex_;
   Filter filter_;
   Retention retention_;

@@ -78,6 +78,9 @@ class Filter {
   // The scratch bytes that feed needs in front of a chunk. 0 without secrets.
   size_t headroom() const { return secrets_ ? secrets_->longest() - 1 : 0; }
 
+  // Whether bytes pass as they come: there is nothing to find.
+  bool transparent() const { return !secrets_; }
+
   // [chunk - headroom(), chunk) is scratch: the filter puts the withheld suffix there, next to the new bytes.
   void feed(uint8_t* chunk, size_t size, Sink& sink);
 

@@ -102,6 +102,7 @@ void Lifecycle::advance() {
 void Lifecycle::tell_exit() {
   exit_told_ = true;
   if (process_->pidfd() >= 0) reactor_->remove(process_->pidfd());  // stays readable: it would spin
+  for (auto& drain : drains_) drain->hurry();
   if (sink_.get() == nullptr) return;
   ExitStatus status = process_->status();
   Event event = {EventType::kExited, id_, {}};

@@ -9,7 +9,7 @@ namespace exactspawn {
 namespace {
 
 constexpr int kBatch = 64;
-constexpr int64_t kLongestWaitMs = 60000;
+constexpr int64_t kLongestWaitUs = 60'000'000;
 
 int change(int poller, uintptr_t subject, int16_t filter, uint16_t flags, uint32_t notes, Handler* handler) {
   struct kevent entry;
@@ -40,10 +40,10 @@ uint32_t interest_of(const struct kevent& event) {
   return event.flags & EV_EOF ? interest | kHangup : interest;
 }
 
-timespec timespec_of(int64_t ms) {
+timespec timespec_of(int64_t us) {
   timespec time;
-  time.tv_sec = static_cast<time_t>(ms / 1000);
-  time.tv_nsec = static_cast<long>(ms % 1000) * 1000000;
+  time.tv_sec = static_cast<time_t>(us / 1'000'000);
+  time.tv_nsec = static_cast<long>(us % 1'000'000) * 1000;
   return time;
 }
 
@@ -59,6 +59,7 @@ SysError Reactor::open() {
 }
 
 SysError Reactor::add(int fd, uint32_t interest, bool once, Handler* handler) {
+  added_.fetch_add(1, std::memory_order_release);
   int failed = watch(poller_.get(), fd, interest, once, handler);
   if (failed == 0) return {};
   remove(fd);
@@ -67,6 +68,7 @@ SysError Reactor::add(int fd, uint32_t interest, bool once, Handler* handler) {
 
 // One shot disarms the filter that fired; the other one stays, and may still report what was asked for before.
 SysError Reactor::rearm(int fd, uint32_t interest, Handler* handler) {
+  added_.fetch_add(1, std::memory_order_release);
   unwatch(poller_.get(), fd, ~interest);
   int failed = watch(poller_.get(), fd, interest, true, handler);
   return failed == 0 ? SysError{} : SysError{Stage::kPipe, Syscall::kNone, failed, -1};
@@ -79,15 +81,17 @@ void Reactor::wake() { change(poller_.get(), 0, EVFILT_USER, 0, NOTE_TRIGGER, nu
 void Reactor::loop() {
   struct kevent events[kBatch];
   for (;;) {
-    int64_t due = timers_.next_due();
-    timespec wait = timespec_of(std::clamp<int64_t>(due - now_ms(), 0, kLongestWaitMs));
-    int count = kevent(poller_.get(), nullptr, 0, events, kBatch, due == kNever ? nullptr : &wait);
+    int64_t us = wait_us();
+    timespec wait = timespec_of(std::min(us, kLongestWaitUs));
+    int count = kevent(poller_.get(), nullptr, 0, events, kBatch, us == kNever ? nullptr : &wait);
+    added_.load(std::memory_order_acquire);
     for (int i = 0; i < count; i++) {
       auto* handler = static_cast<Handler*>(events[i].udata);
       if (handler != nullptr) handler->on_ready(interest_of(events[i]));  // null: the waker
     }
     run_tasks();
     timers_.fire(now_ms());
+    if (later_.due_us() != kNever) later_.fire(now_us());
   }
 }
 

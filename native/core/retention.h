@@ -38,6 +38,10 @@ class Retention {
 
   void append(const uint8_t* bytes, size_t size);
 
+  // Whether nothing of what comes now would be kept; then it need not be read, only counted.
+  bool full() const { return tail_.limit() == 0 && head_size_ == head_.limit(); }
+  void skip(uint64_t size) { tail_total_ += size; }
+
   size_t head_size() const { return head_size_; }
   size_t tail_size() const;
   uint64_t kept() const { return static_cast<uint64_t>(head_size()) + tail_size(); }

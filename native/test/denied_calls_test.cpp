@@ -27,6 +27,16 @@ HOST("ordinary-life") {
     CHECK(log.complete);
     CHECK_EQ(log.total, 1000u);
 
+    SpawnRequest floods = fixture_request({"pattern", "300000"});
+    floods.guard = guard;
+    capture(&floods, 1, 10, 0);
+    Child flooding(std::move(floods));
+    CHECK(flooding.started());
+    flooding.settled();
+    CHECK(flooding.life().copy_log(1, &log));
+    CHECK(log.complete);
+    CHECK_EQ(log.total, 300000u);
+
     SpawnRequest stays = fixture_request({"fork-ignore", "TERM", "1000000", "--", "exit"});
     stays.guard = guard;
     Child leaves_one(std::move(stays));
@@ -53,9 +63,14 @@ TEST("starts and waits are the same where the newer system calls are denied, one
       {"ENOSYS", "clone3", "EINVAL", "clone:PIDFD"},
       {"EINVAL", "waitid:P_PIDFD"},
       {"EPERM", "waitid:P_PIDFD"},
+      {"ENOSYS", "epoll_pwait2"},
+      {"EPERM", "epoll_pwait2"},
+      {"EINVAL", "splice"},
+      {"EPERM", "splice"},
       {"ENOSYS", "memfd_create"},
       {"EPERM", "memfd_create"},
-      {"ENOSYS", "clone3", "pidfd_open", "EPERM", "close_range", "memfd_create", "pidfd_send_signal", "waitid:P_PIDFD"},
+      {"ENOSYS", "clone3", "pidfd_open", "epoll_pwait2", "splice",
+       "EPERM", "close_range", "memfd_create", "pidfd_send_signal", "waitid:P_PIDFD"},
   };
   for (const std::vector<std::string>& denial : denials) {
     HostSetting setting;

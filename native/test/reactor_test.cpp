@@ -28,6 +28,18 @@ struct Alarm final : Timer {
   }
 };
 
+struct Moment final : Later {
+  int times = 0;
+  LaterList* adds_again_to = nullptr;
+  LaterList* removes_from = nullptr;
+  Moment* removes = nullptr;
+  void on_later() override {
+    times++;
+    if (adds_again_to != nullptr) adds_again_to->add(this, 0);
+    if (removes_from != nullptr) removes_from->remove(removes);
+  }
+};
+
 struct Counting final : Task {
   std::atomic<int>* count;
   explicit Counting(std::atomic<int>* count) : count(count) {}
@@ -124,6 +136,33 @@ TEST("a heap of timers agrees with a list under twenty thousand random changes [
     wrong += heap.next_due() != earliest;
   }
   CHECK_EQ(wrong, 0);
+}
+
+TEST("what looks later is called once, together, a moment after the first of it was listed [N-16]") {
+  LaterList list;
+  Moment first, second, again, taken_off, taken_off_by_another;
+  again.adds_again_to = &list;
+  second.removes = &taken_off_by_another;
+  second.removes_from = &list;
+  CHECK_EQ(list.due_us(), kNever);
+  list.remove(&first);
+  list.add(&first, 1000);
+  list.add(&second, 1050);
+  list.add(&first, 1060);
+  for (Moment* moment : {&again, &taken_off, &taken_off_by_another}) list.add(moment, 1070);
+  list.remove(&taken_off);
+  CHECK_EQ(list.due_us(), 1000 + LaterList::kMomentUs);
+  list.fire(1000 + LaterList::kMomentUs - 1);
+  CHECK_EQ(first.times, 0);
+  list.fire(1200);
+  for (Moment* moment : {&first, &second, &again}) CHECK_EQ(moment->times, 1);
+  for (Moment* moment : {&taken_off, &taken_off_by_another}) CHECK_EQ(moment->times, 0);
+  CHECK(list.holds(&again) && !list.holds(&first) && !list.holds(&taken_off));
+  CHECK_EQ(list.due_us(), 1200 + LaterList::kMomentUs);
+  list.remove(&again);
+  list.fire(2000);
+  CHECK_EQ(again.times, 1);
+  CHECK_EQ(list.due_us(), kNever);
 }
 
 TEST("a storm of tasks from four threads runs each of them once [N-16]") {
