@@ -34,12 +34,14 @@ const TIMER_MAX_MS = 2 ** 31 - 1
  * @throws {RangeError} negative or NaN
  */
 export function deadlineAfter(timeoutMs: number | undefined, argument = 'timeoutMs'): number {
-  if (timeoutMs === undefined) return Infinity
-  if (typeof timeoutMs !== 'number') {
-    throw new TypeError(`${argument} must be a number of milliseconds`)
-  }
+  checkTimeout(timeoutMs, argument)
+  return timeoutMs === undefined ? Infinity : performance.now() + timeoutMs
+}
+
+function checkTimeout(timeoutMs: number | undefined, argument: string): void {
+  if (timeoutMs === undefined) return
+  if (typeof timeoutMs !== 'number') throw new TypeError(`${argument} must be a number of milliseconds`)
   if (!(timeoutMs >= 0)) throw new RangeError(`${argument} must be 0 or more milliseconds, not ${timeoutMs}`)
-  return performance.now() + timeoutMs
 }
 
 /** Gives the milliseconds left until a deadline, 0 when it has passed. */
@@ -64,12 +66,11 @@ export async function bounded<T>(
   { signal, timeoutMs }: Bounds,
   timeoutError: StopError,
 ): Promise<T> {
-  checkSignal(signal)
+  checkBounds({ signal, timeoutMs })
   const deadline = deadlineAfter(timeoutMs)
   const abortError: StopError = (facts = {}) => {
     return new AbortError('ERR_ABORTED', facts, { cause: signal?.reason })
   }
-  if (signal?.aborted) throw abortError()
   if (signal === undefined && deadline === Infinity) return start(() => {})
 
   let stop: ((stopError: StopError) => void) | undefined
@@ -100,6 +101,18 @@ export async function bounded<T>(
   } finally {
     release()
   }
+}
+
+/**
+ * Checks bounds before an operation that may not have to wait at all, and so needs neither timer nor listener.
+ *
+ * @throws {AbortError} ERR_ABORTED: the signal has aborted already
+ * @throws {TypeError | RangeError} a bound that is none
+ */
+export function checkBounds({ signal, timeoutMs }: Bounds): void {
+  checkSignal(signal)
+  checkTimeout(timeoutMs, 'timeoutMs')
+  if (signal?.aborted) throw new AbortError('ERR_ABORTED', {}, { cause: signal.reason })
 }
 
 /**

@@ -7,7 +7,7 @@ import type { NativeAddon } from '../addon/addon-types.js'
 import { INTEREST } from '../addon/addon-types.js'
 import { connectedAddon, holdLoop, offPipe, onPipe } from '../addon/events.js'
 import type { Bounds, OnStop, StopError, StopFacts } from '../base/deadline.js'
-import { bounded } from '../base/deadline.js'
+import { bounded, checkBounds } from '../base/deadline.js'
 import { PipeError } from '../base/errors.js'
 import { PIPE_CHUNK_BYTES } from '../base/limits.js'
 
@@ -184,6 +184,9 @@ export class HostReader extends HostPipe {
   async read(bounds: Bounds = {}): Promise<Buffer | null> {
     void this.fd
     this.checkIdle()
+    checkBounds(bounds)
+    const chunk = this.#take()
+    if (chunk !== undefined) return chunk
     this.#reading = true
     try {
       return await bounded((onStop) => this.#read(onStop), bounds, this.timeoutError(bounds))
@@ -252,9 +255,12 @@ export class HostWriter extends HostPipe {
     if (!types.isUint8Array(bytes)) throw new TypeError('bytes must be a Uint8Array')
     void this.fd
     this.checkIdle()
+    checkBounds(bounds)
+    const bytesWritten = this.#put(bytes, 0)
+    if (bytesWritten === bytes.length) return
     this.#writing = true
     try {
-      await bounded((onStop) => this.#write(bytes, onStop), bounds, this.timeoutError(bounds))
+      await bounded((onStop) => this.#write(bytes, bytesWritten, onStop), bounds, this.timeoutError(bounds))
     } finally {
       this.#writing = false
     }
@@ -273,24 +279,32 @@ export class HostWriter extends HostPipe {
     await bounded(wait, bounds, this.timeoutError(bounds))
   }
 
-  async #write(bytes: Uint8Array, onStop: OnStop): Promise<void> {
+  async #write(bytes: Uint8Array, begun: number, onStop: OnStop): Promise<void> {
     const { buffer, byteOffset, length } = bytes
     // A view of that length alone: one that grows with its buffer would be written beyond it.
     const whole = new Uint8Array(buffer, byteOffset, length)
-    let bytesWritten = 0
+    let bytesWritten = begun
     while (bytesWritten < length) {
-      if (this.closed) throw this.closedError({ bytesWritten })
-      const taken = whole.length !== length
-      const result = taken ? EFAULT : this.native.pipeWrite(this.id, whole, bytesWritten)
-      if (result >= 0) {
-        bytesWritten += result
-        continue
-      }
-      if (result !== again) {
-        const details = { ...this.facts(), errno: result, syscall: 'write', bytesWritten }
-        throw new PipeError('ERR_PIPE_WRITE_FAILED', details)
-      }
       await this.ready(INTEREST.writable, { bytesWritten }, onStop)
+      if (this.closed) throw this.closedError({ bytesWritten })
+      if (whole.length !== length) throw this.#writeError(EFAULT, bytesWritten)
+      bytesWritten = this.#put(whole, bytesWritten)
     }
+  }
+
+  /** Writes what there is room for, from `begun` on; gives how many bytes are written then. */
+  #put(bytes: Uint8Array, begun: number): number {
+    let bytesWritten = begun
+    while (bytesWritten < bytes.length) {
+      const result = this.native.pipeWrite(this.id, bytes, bytesWritten)
+      if (result === again) break
+      if (result < 0) throw this.#writeError(result, bytesWritten)
+      bytesWritten += result
+    }
+    return bytesWritten
+  }
+
+  #writeError(errno: number, bytesWritten: number): PipeError {
+    return new PipeError('ERR_PIPE_WRITE_FAILED', { ...this.facts(), errno, syscall: 'write', bytesWritten })
   }
 }
