@@ -29,7 +29,7 @@ export abstract class BoundedReader {
     this.#queue = new ByteQueue(limitBytes)
   }
 
-  /** Takes one chunk; its bytes are copied. */
+  /** Takes one chunk over: its bytes must not be changed any more. */
   push(chunk: Uint8Array): void {
     if (this.#failure !== undefined) throw this.#failure
     if (this.#ended) throw new Error('push: the end of the stream was told')

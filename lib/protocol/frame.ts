@@ -45,7 +45,7 @@ export class FrameReader {
     this.#redact = redact
   }
 
-  /** Takes one chunk; its bytes are copied. */
+  /** Takes one chunk over: its bytes must not be changed any more. */
   push(chunk: Uint8Array): void {
     if (this.#failure !== undefined) throw this.#failure
     this.#lines.push(chunk)
