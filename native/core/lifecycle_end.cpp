@@ -12,6 +12,9 @@
 namespace exactspawn {
 namespace {
 
+// The kernel adds a process's pages up per processor and in batches: two readings of one peak differ by less than this.
+constexpr int64_t kPeakSlackBytes = 1024 * 1024;
+
 // Members that were killed are gone within microseconds, unless the kernel holds them: poll soon, then less often.
 constexpr int64_t kPollMaxMs = 50;
 // How long a killed group or cgroup may take to die before the end is told with what is left.
@@ -312,7 +315,7 @@ void Lifecycle::tell_settled() {
     cause = status.known ? cause_ : EndedBy::kUnknown;
   }
   // exec folds the host's own peak into the child's record: only a larger figure is the child's [B078].
-  bool rss_is_its_own = usage.known && usage.max_rss_bytes > host_peak_bytes_;
+  bool rss_is_its_own = usage.known && usage.max_rss_bytes > host_peak_bytes_ + kPeakSlackBytes;
   double peak = cgroup_peak_ >= 0 ? static_cast<double>(cgroup_peak_)
                 : rss_is_its_own  ? static_cast<double>(usage.max_rss_bytes)
                                   : -1;

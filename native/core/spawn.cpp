@@ -57,6 +57,8 @@ class Start {
     if (result_.error) {
       discard();
     } else {
+      // Now and not before: the host may have grown until the very exec.
+      result_.host_peak_bytes = own_peak_bytes();
       result_.guard_pipe = std::move(guard_pipe_.write_end);
       result_.captures = std::move(sources_.captures);
     }
@@ -67,7 +69,6 @@ class Start {
   bool uses_fork() const { return request_->changes_ids() || !capabilities_.shared_memory_clone; }
 
   SysError prepare() {
-    result_.host_peak_bytes = own_peak_bytes();
     if (SysError error = open_sources(request_, &sources_)) return error;
     descriptors_.map = sources_.map;
     if (request_->guard) {
