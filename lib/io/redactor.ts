@@ -16,14 +16,13 @@ export type Redactor = (text: string | Uint8Array) => string
 /**
  * Makes the redactor of one child's secrets.
  *
- * Matches bytes: a text is searched as UTF-8. Each secret is found as it is, and as quoting leaves it in JSON
- * or in an error message. Occurrences that overlap go together, so that no end of one is left over. A text
+ * Matches bytes: a text is searched as UTF-8. Each secret is found in all of its forms. Occurrences that overlap go together, so that no end of one is left over. A text
  * without a secret comes back unchanged; in one with a secret, half a character becomes U+FFFD.
  *
  * @throws {RangeError} a secret shorter than SECRET_MIN_BYTES; an empty one would match everywhere
  */
 export function createRedactor(secrets: readonly Uint8Array[]): Redactor {
-  const forms = new Set(secrets.flatMap(formsOf))
+  const forms = new Set(secretForms(secrets).map((form) => form.toString('latin1')))
   return (text) => {
     const bytes = Buffer.from(text as string)
     const clean = replaceAll(bytes.toString('latin1'), forms)
@@ -54,17 +53,36 @@ function redactNumber(redact: Redactor, value: number): unknown {
   return clean === text ? value : clean
 }
 
-// One char per byte: string search then compares bytes.
-function formsOf(secret: Uint8Array): string[] {
+/**
+ * Gives each secret as it is and as quoting leaves it in JSON, in JSON of ASCII alone, and in an error message: a key of
+ * several lines is logged as JSON far more often than as it is. Each form once.
+ */
+export function secretForms(secrets: readonly Uint8Array[]): Buffer[] {
+  const forms = secrets.flatMap(formsOf)
+  const seen = new Set<string>()
+  return forms.filter((form) => {
+    const bytes = form.toString('latin1')
+    // What decoding has shortened below the least of a secret would be found by chance.
+    return form.length >= SECRET_MIN_BYTES && !seen.has(bytes) && seen.add(bytes)
+  })
+}
+
+function formsOf(secret: Uint8Array): Buffer[] {
   if (secret.length < SECRET_MIN_BYTES) {
     throw new RangeError(`secrets must have ${SECRET_MIN_BYTES} bytes or more, not ${secret.length}`)
   }
   const bytes = Buffer.from(secret)
   const text = bytes.toString()
-  const quoted = [JSON.stringify(text), inspect(text, { breakLength: Infinity })]
+  const json = JSON.stringify(text)
+  const quoted = [json, asciiJson(json), inspect(text, { breakLength: Infinity })]
   // The text differs from the bytes when they are no UTF-8: this is how a decoded output shows them.
   const texts = [text, ...quoted.map((form) => form.slice(1, -1))]
-  return [bytes, ...texts.map((form) => Buffer.from(form))].map((form) => form.toString('latin1'))
+  return [bytes, ...texts.map((form) => Buffer.from(form))]
+}
+
+// As Python's json and others write it, unless told otherwise.
+function asciiJson(json: string): string {
+  return json.replace(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
 function replaceAll(text: string, forms: Iterable<string>): string | undefined {

@@ -7,6 +7,7 @@ import { onAbort } from '../base/abort-listeners.js'
 import { checkSignal } from '../base/deadline.js'
 import type { SpawnError } from '../base/errors.js'
 import { KILL_DEADLINE_MS } from '../base/limits.js'
+import { secretForms } from '../io/redactor.js'
 import { makeCgroupLeaf, removeCgroupLeaf } from './cgroup-leaf.js'
 import type { ChildStreams } from './child.js'
 import { Child } from './child.js'
@@ -189,7 +190,7 @@ class SpawnCall {
       graceMs,
       killDeadlineMs: KILL_DEADLINE_MS,
       drainMs: spec.drainMs,
-      secrets: spec.secrets,
+      secrets: secretForms(spec.secrets),
       limits: Float64Array.from(limits),
       inheritNofile: spec.limits.inheritNofile,
       nice: spec.nice,
