@@ -7,7 +7,8 @@ const STOPPING = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 export class Interruption implements Disposable {
   readonly #controller = new AbortController()
   readonly #stop = (name: NodeJS.Signals) => {
-    this[Symbol.dispose]()
+    // Not the signal's default action: what runs at the host's exit kills groups and removes directories.
+    if (this.exitCode !== undefined) process.exit(this.exitCode)
     this.#controller.abort(name)
   }
 

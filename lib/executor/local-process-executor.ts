@@ -9,11 +9,10 @@ import { checkOptions } from '../process/options.js'
 import { plainObject } from '../process/plain-object.js'
 import { readCgroupParent } from '../process/spawn-spec.js'
 import { invalid } from '../process/strings.js'
-import type { LaunchRecord } from '../worker/launch-record.js'
-import { readLaunchRecord } from '../worker/launch-record.js'
+import type { LaunchRecordInput } from '../worker/launch-record.js'
 import type { PosixWorkerProcess } from '../worker/posix-worker-process.js'
 import type { LaunchOptions, WorkerControls } from '../worker/trusted-local.js'
-import { launchWorker, readLaunchPlace } from '../worker/trusted-local.js'
+import { planLaunch, readLaunchPlace } from '../worker/trusted-local.js'
 import type { Capabilities, PreflightReport, Reasons, Requirements } from './preflight.js'
 import { compare, requireSatisfied } from './preflight.js'
 import type { TerminationPlan, WorkerExecutor } from './worker-executor.js'
@@ -90,12 +89,10 @@ export class LocalProcessExecutor implements WorkerExecutor<PosixWorkerProcess, 
    *   before anything is allocated
    * @throws as launchTrustedLocalWorker
    */
-  async spawn(record: LaunchRecord, options: LocalSpawnOptions = {}): Promise<PosixWorkerProcess> {
+  async spawn(record: LaunchRecordInput, options: LocalSpawnOptions = {}): Promise<PosixWorkerProcess> {
     checkOptions(options, ['requirements', 'controls', 'secrets', 'protocolFds', 'signal'])
-    requireSatisfied(await this.preflight(options.requirements))
-    const checked = readLaunchRecord(record)
     const { privateRoot, logs, cgroup } = this.#options
-    const { secrets, protocolFds, signal, controls } = options
+    const { requirements, secrets, protocolFds, signal, controls } = options
     const launch: LaunchOptions = {
       privateRoot,
       logs,
@@ -103,7 +100,11 @@ export class LocalProcessExecutor implements WorkerExecutor<PosixWorkerProcess, 
       ...(protocolFds === undefined ? {} : { protocolFds }),
       ...(signal === undefined ? {} : { signal }),
     }
-    return await launchWorker(checked, launch, { ...checkControls(controls), ...(cgroup === undefined ? {} : { cgroup }) })
+    const asked = { ...checkControls(controls), ...(cgroup === undefined ? {} : { cgroup }) }
+    // Before the first await: what the caller changes after the call is none of this start.
+    const plan = planLaunch(record, launch, asked)
+    requireSatisfied(await this.preflight(requirements))
+    return await plan.start()
   }
 
   /**

@@ -1,7 +1,7 @@
 /** What any backend for workers does: says what it can, starts, ends. Knows nothing of protocols or environments. */
 import type { Bounds } from '../base/deadline.js'
 import type { ExitStatus } from '../process/exit.js'
-import type { LaunchRecord } from '../worker/launch-record.js'
+import type { LaunchRecordInput } from '../worker/launch-record.js'
 import type { PreflightReport, Requirements } from './preflight.js'
 
 /** The process type is the backend's own [M-70]. */
@@ -9,7 +9,7 @@ export interface WorkerExecutor<WorkerProcess, SpawnOptions extends { requiremen
   /** Compares requirements with capabilities. For planning: has no side effect. */
   preflight(requirements?: Requirements): Promise<PreflightReport>
   /** Repeats the same check before anything is allocated, then starts. */
-  spawn(record: LaunchRecord, options?: SpawnOptions): Promise<WorkerProcess>
+  spawn(record: LaunchRecordInput, options?: SpawnOptions): Promise<WorkerProcess>
   /** Ends a worker within bounds. After an error the handle stays good and the call can be repeated. */
   terminate(worker: WorkerProcess, plan: TerminationPlan): Promise<ExitStatus>
 }

@@ -12,8 +12,13 @@ export function plainObject(
   field: string,
   expected = 'must be a plain object',
 ): Record<string, unknown> {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw wrongType(field, expected)
+  if (!isPlainObject(value)) throw wrongType(field, expected)
+  return value
+}
+
+/** Tells whether a value keeps all that it holds under names of its own. */
+export function isPlainObject(value: unknown): value is Record<string, unknown> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
   const prototype: unknown = Object.getPrototypeOf(value)
-  if (prototype !== null && Object.getPrototypeOf(prototype) !== null) throw wrongType(field, expected)
-  return value as Record<string, unknown>
+  return prototype === null || Object.getPrototypeOf(prototype) === null
 }

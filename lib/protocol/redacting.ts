@@ -11,6 +11,7 @@ export function redacting<T>(redact: Redactor | undefined, step: () => T): T {
 /** Redacts what a failure says, keys and numbers of its details too: a worker chose them. */
 export function redactFailure(redact: Redactor | undefined, failure: Failure): Failure {
   if (redact === undefined) return failure
-  const { code, ...said } = failure.error
-  return { ...failure, error: { code, ...(redactValue(redact, said, true) as typeof said) } }
+  const { code, message, details } = failure.error
+  const said = details === undefined ? {} : { details: redactValue(redact, details, true) as typeof details }
+  return { ...failure, error: { code, message: redact(message), ...said } }
 }

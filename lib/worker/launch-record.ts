@@ -4,6 +4,7 @@
  * docs/launch-record.schema.json says the same.
  */
 import { CapabilityError, SpecError } from '../base/errors.js'
+import { isPlainObject } from '../process/plain-object.js'
 import { canonicalJson } from '../protocol/canonical-json.js'
 import { fixedVariableNames } from './worker-environment.js'
 
@@ -24,6 +25,9 @@ export interface LaunchRecord {
   readonly environment: Readonly<Record<string, string>>
   readonly secretChannels: readonly SecretChannel[]
 }
+
+/** A record as it can be given: what is absent is empty. */
+export type LaunchRecordInput = Pick<LaunchRecord, 'program'> & Partial<LaunchRecord>
 
 /** Variables that carry the transport's state: never the record's. */
 export const PROTOCOL_VARIABLES = { read: 'METEWAND_PROTOCOL_READ_FD', write: 'METEWAND_PROTOCOL_WRITE_FD' } as const
@@ -65,7 +69,7 @@ export function readLaunchRecord(value: unknown): LaunchRecord {
 }
 
 /** Gives the bytes by which two launches are the same: canonical JSON of the record alone [M-53]. */
-export function launchIdentity(record: LaunchRecord): string {
+export function launchIdentity(record: LaunchRecordInput): string {
   const { program, args, environment, secretChannels } = readLaunchRecord(record)
   return canonicalJson({ program, args, environment, secretChannels })
 }
@@ -79,8 +83,8 @@ function refused(variable: string, reason: string): SpecError {
 }
 
 function readObject(value: unknown, field: string): Record<string, unknown> {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>
-  throw invalid(field, 'must be an object')
+  if (isPlainObject(value)) return value
+  throw invalid(field, 'must be a plain object')
 }
 
 function readString(value: unknown, field: string): string {
@@ -106,9 +110,13 @@ function readEnvironment(value: unknown): Readonly<Record<string, string>> {
   return Object.freeze(Object.fromEntries(entries.map(([name, text]) => [readVariable(name), readValue(name, text)])))
 }
 
+export function isVariableName(name: unknown): name is string {
+  return typeof name === 'string' && NAME.test(name)
+}
+
 /** Checks a name that a record may give a variable [M-52]. */
 function readVariable(name: string): string {
-  if (!NAME.test(name)) throw refused(name, 'a name has letters, digits and underscores, and no digit first')
+  if (!isVariableName(name)) throw refused(name, 'a name has letters, digits and underscores, and no digit first')
   if (name === PROTOCOL_VARIABLES.read || name === PROTOCOL_VARIABLES.write) throw refused(name, 'belongs to the transport')
   if (fixedVariableNames.has(name)) throw refused(name, 'is fixed for every worker')
   return name

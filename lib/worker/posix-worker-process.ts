@@ -3,7 +3,8 @@
  * the group its own, standard input disconnected.
  */
 import type { Bounds } from '../base/deadline.js'
-import { ProtocolError, suppress, toError } from '../base/errors.js'
+import { bounded } from '../base/deadline.js'
+import { LifecycleError, ProtocolError, suppress, toError } from '../base/errors.js'
 import type { PrivateDirectory } from '../directory/private-directory.js'
 import type { Redactor } from '../io/redactor.js'
 import { createRedactor } from '../io/redactor.js'
@@ -13,9 +14,10 @@ import type { RequestPipe, ResponsePipe } from '../process/endpoint.js'
 import { pipe } from '../process/endpoint.js'
 import type { Exit, ExitStatus } from '../process/exit.js'
 import type { LogSnapshot } from '../process/log.js'
+import { checkOptions } from '../process/options.js'
 import type { Receipt } from '../process/receipt.js'
+import { readSecrets } from '../process/secrets.js'
 import { spawn } from '../process/spawn.js'
-import { PROTOCOL_VARIABLES } from './launch-record.js'
 import type { WorkerLogSnapshot } from './log-snapshot.js'
 import { liveLogSnapshot } from './log-snapshot.js'
 import { ProtocolEndpoints, ProtocolReader, ProtocolWriter } from './protocol-endpoints.js'
@@ -62,9 +64,13 @@ export class PosixWorkerProcess implements AsyncDisposable {
     command: WorkerCommand,
     options: { signal?: AbortSignal; directory?: PrivateDirectory } = {},
   ): Promise<PosixWorkerProcess> {
-    const { logs, protocolFds, protocolVariables = PROTOCOL_VARIABLES, ...spec } = command.consume()
+    checkOptions(options, ['signal', 'directory'])
+    const { logs, protocolFds, protocolVariables, ...spec } = command.consume()
     const made: (RequestPipe | ResponsePipe)[] = []
     try {
+      // Copies: what the caller does with a key after the call must not change what is taken out of diagnostics.
+      const secrets = readSecrets(spec.secrets)
+      const redact = createRedactor(secrets)
       const requests = pipe('childReads')
       made.push(requests)
       const responses = pipe('childWrites')
@@ -77,6 +83,7 @@ export class PosixWorkerProcess implements AsyncDisposable {
       const child = await spawn(
         {
           ...spec,
+          secrets,
           env: { ...(given as Record<string, string>), ...numbers },
           group: 'new',
           fds: {
@@ -90,8 +97,6 @@ export class PosixWorkerProcess implements AsyncDisposable {
         },
         options.signal === undefined ? {} : { signal: options.signal },
       )
-      // Checked by spawn: what is no secret is refused there.
-      const redact = createRedactor((spec.secrets ?? []).map((secret) => Buffer.from(secret as string)))
       const endpoints = new ProtocolEndpoints(responses.host, requests.host, redact)
       return new PosixWorkerProcess(child, endpoints, redact, options.directory)
     } catch (error) {
@@ -99,6 +104,7 @@ export class PosixWorkerProcess implements AsyncDisposable {
         child.close()
         host.close()
       }
+      await options.directory?.remove().catch((later: unknown) => suppress(toError(error), [toError(later)]))
       throw error
     }
   }
@@ -171,27 +177,32 @@ export class PosixWorkerProcess implements AsyncDisposable {
     }
   }
 
-  /** @internal Waits for the exit alone, within bounds; settles the group. */
-  async awaitExit(bounds: Bounds): Promise<ExitStatus> {
+  /** @internal Waits for the exit alone, within bounds; settles the group. Tells whether the logs came to their end. */
+  async awaitExit(bounds: Bounds): Promise<{ exit: ExitStatus; logsEnded: boolean }> {
     try {
-      return await this.#child.wait(bounds)
+      return { exit: await this.#child.wait(bounds), logsEnded: true }
     } catch (error) {
-      const seen = this.#child.tryWait()
+      const exit = this.#child.tryWait()
       const { code } = error as { code?: string }
-      if (seen !== null && (code === 'ERR_LOG_DRAIN_DEADLINE' || code === 'ERR_WAIT_TIMEOUT')) return seen
-      throw error
+      if (exit === null || (code !== 'ERR_LOG_DRAIN_DEADLINE' && code !== 'ERR_WAIT_TIMEOUT')) throw error
+      return { exit, logsEnded: false }
     }
   }
 
   /**
    * Closes both protocol ends, waits for the exit, kills what is left of the group, gives both logs one shared second,
-   * removes the private directory. Repeatable: every call gives the same.
+   * removes the private directory. Repeatable: every call gives the same. Bounds end the call alone: what it began goes on.
    *
-   * @throws {LifecycleError} ERR_LOG_DRAIN_DEADLINE with the exit, and no record that claims to be complete [M-32]
-   * @throws {DirectoryError} ERR_PRIVATE_DIRECTORY_REMOVE_FAILED
+   * @throws {LifecycleError} ERR_LOG_DRAIN_DEADLINE with the exit, and no record that claims to be complete [M-32];
+   *   ERR_WAIT_TIMEOUT
+   * @throws {DirectoryError} ERR_PRIVATE_DIRECTORY_REMOVE_FAILED, ERR_PRIVATE_ROOT_UNAVAILABLE; the next call tries again,
+   *   and gives the output once the directory has gone
+   * @throws {AbortError} ERR_ABORTED
    */
-  wait(): Promise<WorkerOutput> {
-    return (this.#output ??= this.#wait())
+  async wait(bounds: Bounds = {}): Promise<WorkerOutput> {
+    checkOptions(bounds, ['signal', 'timeoutMs'])
+    const timeout = () => new LifecycleError('ERR_WAIT_TIMEOUT', { timeoutMs: bounds.timeoutMs ?? 0 })
+    return await bounded(() => this.#removeAfter((this.#output ??= this.#collect())), bounds, timeout)
   }
 
   /** Kills the group, ends the logs, closes the ends, removes the directory. Repeatable. */
@@ -200,9 +211,9 @@ export class PosixWorkerProcess implements AsyncDisposable {
     await this.#removeAfter(this.#child[Symbol.asyncDispose]())
   }
 
-  async #wait(): Promise<WorkerOutput> {
+  async #collect(): Promise<WorkerOutput> {
     this.#closeEndpoints()
-    const exit = await this.#removeAfter(this.#child.wait())
+    const exit = await this.#child.wait()
     const { 1: stdout, 2: stderr } = exit.logs as Record<1 | 2, LogSnapshot>
     return Object.freeze({ exit, stdout, stderr })
   }

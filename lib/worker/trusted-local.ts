@@ -14,7 +14,7 @@ import { readSecret } from '../process/secrets.js'
 import type { SpawnSpec } from '../process/spawn-spec.js'
 import { checkSpec } from '../process/spawn-spec.js'
 import { invalid } from '../process/strings.js'
-import type { LaunchRecord, SecretChannel } from './launch-record.js'
+import type { LaunchRecordInput, SecretChannel } from './launch-record.js'
 import { readLaunchRecord } from './launch-record.js'
 import { PosixWorkerProcess } from './posix-worker-process.js'
 import type { ProtocolFds, WorkerLogLimits } from './worker-command.js'
@@ -51,10 +51,10 @@ export interface LaunchOptions {
  * @throws as spawn; the directory is gone again
  */
 export async function launchTrustedLocalWorker(
-  record: LaunchRecord,
+  record: LaunchRecordInput,
   options: LaunchOptions,
 ): Promise<PosixWorkerProcess> {
-  return await launchWorker(record, options, {})
+  return await planLaunch(record, options, {}).start()
 }
 
 /** @internal Checks what all launches of one owner share. The root is absolute then, whatever chdir comes later. */
@@ -62,20 +62,21 @@ export function readLaunchPlace({ privateRoot, logs }: LaunchPlace): LaunchPlace
   return { privateRoot: readRoot(privateRoot, 'privateRoot'), logs: checkLogLimits(logs) }
 }
 
-/** @internal As launchTrustedLocalWorker, with the controls that an executor is asked for. */
-export async function launchWorker(
-  given: LaunchRecord,
-  options: LaunchOptions,
-  controls: WorkerControls,
-): Promise<PosixWorkerProcess> {
+/** A launch that has been checked, and depends on nothing of the caller's any more. */
+export interface LaunchPlan {
+  start: () => Promise<PosixWorkerProcess>
+}
+
+/** @internal Checks a launch whole, with the controls that an executor is asked for. Throws as launchTrustedLocalWorker. */
+export function planLaunch(given: LaunchRecordInput, options: LaunchOptions, controls: WorkerControls): LaunchPlan {
   checkOptions(options, ['privateRoot', 'logs', 'secrets', 'protocolFds', 'signal'])
   const record = readLaunchRecord(given)
   const { privateRoot, logs } = readLaunchPlace(options)
   const protocolFds = readProtocolFds(options.protocolFds)
   const secrets = readSecrets(record.secretChannels, options.secrets)
   const channels = deliverSecrets(record.secretChannels, secrets, protocolFds)
-  const specIn = (directory: string) => ({
-    ...controls,
+  const specIn = (directory: string, asked: WorkerControls) => ({
+    ...asked,
     program: record.program,
     args: record.args,
     env: { ...fixedEnvironment(directory), ...record.environment, ...channels.variables },
@@ -84,21 +85,27 @@ export async function launchWorker(
     secrets: [...secrets.values()],
   })
   // All that a start could refuse is refused before there is a directory.
-  checkSpec({ ...specIn('/'), fds: { ...channels.fds, [protocolFds.read]: 'null', [protocolFds.write]: 'null' } })
-  checkSignal(options.signal)
-  const undo = new DisposeStack()
-  try {
-    const directory = await createPrivateDirectory(privateRoot, { prefix: 'worker' })
-    undo.defer(() => directory.remove())
-    await makePrivatePlaces(directory.path)
-    const command = new WorkerCommand({ ...specIn(directory.path), logs, protocolFds, fds: channels.fds })
-    const signal = options.signal === undefined ? {} : { signal: options.signal }
-    return await PosixWorkerProcess.spawn(command, { ...signal, directory })
-  } catch (thrown) {
-    const error = toError(thrown)
-    await undo.dispose().catch((later: unknown) => suppress(error, [toError(later)]))
-    throw error
+  const ends = { [protocolFds.read]: 'null', [protocolFds.write]: 'null' } as const
+  checkSpec({ ...specIn('/', controls), fds: { ...channels.fds, ...ends } })
+  const { signal } = options
+  checkSignal(signal)
+  // Checked as plain data; a later change of the caller's is none of this launch.
+  const asked = structuredClone(controls)
+  const start = async () => {
+    const undo = new DisposeStack()
+    try {
+      const directory = await createPrivateDirectory(privateRoot, { prefix: 'worker' })
+      undo.defer(() => directory.remove())
+      await makePrivatePlaces(directory.path, asked)
+      const command = new WorkerCommand({ ...specIn(directory.path, asked), logs, protocolFds, fds: channels.fds })
+      return await PosixWorkerProcess.spawn(command, { ...(signal === undefined ? {} : { signal }), directory })
+    } catch (thrown) {
+      const error = toError(thrown)
+      await undo.dispose().catch((later: unknown) => suppress(error, [toError(later)]))
+      throw error
+    }
   }
+  return { start }
 }
 
 function readSecrets(

@@ -1,6 +1,7 @@
 /** The environment of a worker: fixed values, private places, the record's allowlist. Nothing of the host's [M-58]. */
-import { chmod, mkdir } from 'node:fs/promises'
+import { chmod, chown, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { DirectoryError } from '../base/errors.js'
 
 /** The same for every worker, whatever the host's locale and clock [M-60]. */
 export const FIXED_VALUES: Readonly<Record<string, string>> = Object.freeze({
@@ -35,14 +36,38 @@ export const fixedVariableNames: ReadonlySet<string> = new Set([
 ])
 
 const OWNER_ONLY = 0o700
+// chown(2): -1 leaves an id as it is.
+const KEEP_ID = -1
 
-/** Makes every private place, 0700 under any umask. */
-export async function makePrivatePlaces(directory: string): Promise<void> {
-  for (const place of Object.values(PRIVATE_PLACES)) {
-    const path = join(directory, place)
-    await mkdir(path, { mode: OWNER_ONLY })
-    // mkdir's mode is masked: under umask 0777 nothing of it would be left.
-    await chmod(path, OWNER_ONLY)
+/** Whose the places are; the host's unless told. */
+export interface PlaceOwner {
+  readonly uid?: number
+  readonly gid?: number
+}
+
+/**
+ * Makes every private place, 0700 under any umask, and gives them and the directory to who will use them.
+ *
+ * @throws {DirectoryError} ERR_PRIVATE_DIRECTORY_CREATE_FAILED
+ */
+export async function makePrivatePlaces(directory: string, { uid, gid }: PlaceOwner = {}): Promise<void> {
+  const owned = async (path: string) => {
+    if (uid !== undefined || gid !== undefined) await chown(path, uid ?? KEEP_ID, gid ?? KEEP_ID)
+  }
+  let path = directory
+  try {
+    for (const place of Object.values(PRIVATE_PLACES)) {
+      path = join(directory, place)
+      await mkdir(path, { mode: OWNER_ONLY })
+      // mkdir's mode is masked: under umask 0777 nothing of it would be left.
+      await chmod(path, OWNER_ONLY)
+      await owned(path)
+    }
+    path = directory
+    await owned(path)
+  } catch (error) {
+    const { errno = 0, syscall = '' } = error as NodeJS.ErrnoException
+    throw new DirectoryError('ERR_PRIVATE_DIRECTORY_CREATE_FAILED', { path, errno, syscall }, { cause: error })
   }
 }
 

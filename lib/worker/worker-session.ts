@@ -13,6 +13,9 @@ import {
   suppress,
   toError,
 } from '../base/errors.js'
+import { DRAIN_MS } from '../base/limits.js'
+import type { ExitStatus } from '../process/exit.js'
+import { checkOptions } from '../process/options.js'
 import type {
   Capability,
   Failure,
@@ -23,7 +26,6 @@ import type {
   Role,
   Success,
 } from '../protocol/messages.js'
-import { redactValue } from '../io/redactor.js'
 import { Exchange, type Pending } from '../protocol/exchange.js'
 import type { WorkerLogSnapshot } from './log-snapshot.js'
 import type { Phase, PhaseTimeouts } from './phases.js'
@@ -82,9 +84,7 @@ export class WorkerSession implements AsyncDisposable {
     const bounds = checked.signal === undefined ? {} : { signal: checked.signal }
     try {
       const { sdk, capabilities } = await session.#run('hello', () => session.#exchange.hello(), bounds)
-      // Shown and logged, and chosen by the worker.
-      const shown = redactValue(process.redact, sdk, true) as WorkerFacts['sdk']
-      session.#facts = Object.freeze({ sdk: shown && Object.freeze(shown), capabilities: Object.freeze(capabilities) })
+      session.#facts = Object.freeze({ sdk: session.#shown(sdk), capabilities: Object.freeze(capabilities) })
       return session
     } catch (error) {
       // Also a worker that only said no: without a greeting there is no session to go on with.
@@ -143,11 +143,12 @@ export class WorkerSession implements AsyncDisposable {
    * the same record that `PosixWorkerProcess.wait` gives. Ends the session whatever happens, once it is on its way.
    *
    * @throws {SessionError} ERR_PHASE_TIMEOUT {phase: 'shutdown'}, ERR_UNSUCCESSFUL_EXIT {exit}
-   * @throws {CapabilityError} ERR_CONTROL_ENFORCEMENT_LOST {role}, cause ERR_LOG_DRAIN_DEADLINE: a descendant holds a
-   *   log, so the run cannot be accepted [M-88]
+   * @throws {CapabilityError} ERR_CONTROL_ENFORCEMENT_LOST {role}: a descendant holds a log (cause
+   *   ERR_LOG_DRAIN_DEADLINE) or the response pipe (cause ERR_PIPE_TIMEOUT), so the run cannot be accepted [M-88]
    */
   async shutdown(bounds: CallBounds = {}): Promise<WorkerOutput> {
     this.#checkUsable('shutdown')
+    checkOptions(bounds, ['signal'])
     const limitMs = this.#timeouts.shutdown
     const deadline = deadlineAfter(limitMs)
     await this.#run('shutdown', () => this.#exchange.request('shutdown', {}), bounds)
@@ -156,9 +157,12 @@ export class WorkerSession implements AsyncDisposable {
       this.#refuseUnasked()
       // The end of its requests; what it says after that is seen once it has exited.
       this.#endpoints.writer.close()
-      const exit = await this.#process.awaitExit({ ...bounds, timeoutMs: remainingMs(deadline) })
+      const within = { ...bounds, timeoutMs: remainingMs(deadline) }
+      const { exit, logsEnded } = await this.#process.awaitExit(within)
       if (exit.code !== 0) throw new SessionError('ERR_UNSUCCESSFUL_EXIT', { exit })
       this.#refuseUnasked()
+      // Logs that are held have had their second, and are told by who collects them.
+      if (logsEnded) await this.#awaitEndOfResponses(exit, bounds)
       this.#endpoints.close()
     } catch (thrown) {
       const late = (thrown as { code?: string }).code === 'ERR_WAIT_TIMEOUT'
@@ -175,6 +179,7 @@ export class WorkerSession implements AsyncDisposable {
 
   async #call<M extends Request>(method: M, fields: RequestFields[M], bounds: CallBounds): Promise<ResultFields[M]> {
     this.#checkUsable(method)
+    checkOptions(bounds, ['signal'])
     this.#checkSelected(method)
     const answer = await this.#run(method, () => this.#exchange.request(method, fields), bounds)
     const { id: _id, ok: _ok, ...result } = answer
@@ -229,7 +234,10 @@ export class WorkerSession implements AsyncDisposable {
     let value: unknown
     try {
       this.#refuseUnasked()
+      const gone = this.#process.tryWait() !== null
       await this.#endpoints.writer.write(frame, within())
+      // It was taken by somebody else, who holds the pipe and was left behind.
+      if (gone) throw new ProtocolError('ERR_PROTOCOL_CLOSED', { phase, by: 'worker' })
       value = await this.#endpoints.reader.read(within())
     } catch (error) {
       const late = (error as { code?: string }).code === 'ERR_PIPE_TIMEOUT'
@@ -239,14 +247,36 @@ export class WorkerSession implements AsyncDisposable {
     return value
   }
 
+  /** After the exit nobody may hold the response pipe: whoever does could still have answered for the worker [M-88]. */
+  async #awaitEndOfResponses(exit: ExitStatus, bounds: CallBounds): Promise<void> {
+    const { reader } = this.#endpoints
+    try {
+      const late = await reader.read({ ...bounds, timeoutMs: DRAIN_MS })
+      if (late !== undefined) throw this.#extra(late)
+    } catch (cause) {
+      if ((cause as { code?: string }).code !== 'ERR_PIPE_TIMEOUT') throw cause
+      throw new CapabilityError('ERR_CONTROL_ENFORCEMENT_LOST', { role: this.role, exit }, { cause })
+    }
+  }
+
   /** Nothing is sent unasked: a response that is there before its request could pass for a measurement. */
   #refuseUnasked(): void {
     const { reader } = this.#endpoints
     const unasked = reader.takeNow()
     // A line that has only begun is as unasked, and would become the beginning of the next response.
     if (unasked === undefined && reader.pendingBytes === 0) return
-    const { id } = Object(unasked) as { id?: unknown }
-    throw new ProtocolError('ERR_RESPONSE_EXTRA', { id: typeof id === 'string' ? this.#process.redact(id) : 'none' })
+    throw this.#extra(unasked)
+  }
+
+  #extra(response: unknown): ProtocolError {
+    const { id } = Object(response) as { id?: unknown }
+    return new ProtocolError('ERR_RESPONSE_EXTRA', { id: typeof id === 'string' ? this.#process.redact(id) : 'none' })
+  }
+
+  /** What a worker calls itself is shown and logged. */
+  #shown(sdk: WorkerFacts['sdk']): WorkerFacts['sdk'] {
+    const { redact } = this.#process
+    return sdk && Object.freeze({ name: redact(sdk.name), version: redact(sdk.version) })
   }
 
   #timeoutError(phase: Phase, cause: unknown): SessionError {

@@ -30,6 +30,14 @@ test('a session whose worker has died is not usable, and says so before a call [
   await session[Symbol.asyncDispose]()
 })
 
+test('a member that goes on in place of its leader is asked nothing more [MP-14, M-88]', async () => {
+  const connected = await connect(abuse('member-serves', 'prepare'))
+  await begin(connected.session, 'prepare')
+  await until('the exit', () => connected.process.tryWait())
+  const details = { phase: 'execute', by: 'worker' }
+  await expectEnd(connected, begin(connected.session, 'execute'), { code: 'ERR_PROTOCOL_CLOSED', details })
+})
+
 test('a program that speaks no protocol is refused by its end [MP-03, MP-09]', async () => {
   const closed = { code: 'ERR_PROTOCOL_CLOSED', details: { phase: 'hello', by: 'worker' } }
   await expectRefusal(record('/bin/sh', ['-c', 'read line <&3; exit 0']), closed)

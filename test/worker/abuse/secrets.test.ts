@@ -2,11 +2,14 @@
 import { inspect } from 'node:util'
 import { expect, test } from 'vitest'
 import type { LaunchRecord } from '../../../lib/worker.js'
+import { PosixWorkerProcess, WorkerCommand } from '../../../lib/worker.js'
 import { until } from '../../support/until.js'
+import { launch as launchWorker } from '../../support/worker.js'
 import { abuse, begin, connect, expectAbuse, expectRefusal, logText, record, rejection } from '../../support/worker.js'
 
 const SECRET = 'hunter2-"correct"-horse'
 const launch = { secrets: { token: SECRET } }
+const NO_LOGS = { stdoutBytes: 0, stderrBytes: 0 }
 
 function withToken(launched: LaunchRecord): LaunchRecord {
   return { ...launched, secretChannels: [{ name: 'token', by: 'variable', variable: 'TOKEN' }] }
@@ -61,6 +64,41 @@ test('an error that quotes what came over the response pipe quotes no secret [B1
   expectNoSecret(await expectAbuse(told('{"id":"%s"}', 'execute'), id, { launch }))
   expectNoSecret(await expectAbuse(told('{"%s":1,"%s":2}', 'execute'), key, { launch }))
   expectNoSecret(await expectAbuse(told('{"id":"1","ok":true,"%s":0}', 'reset'), field, { launch, phase: 'reset' }))
+})
+
+test('a word of the protocol that is the secret leaves the failure whole [M-65, MP-12]', async () => {
+  for (const token of ['message', 'details', 'operation_failed', 'code']) {
+    const given = { ...launch, secrets: { token } }
+    const { session } = await connect(withToken(abuse('fails', 'prepare')), { launch: given })
+    const error = await rejection(begin(session, 'prepare'))
+    expect(error.details).toMatchObject({ workerCode: 'operation_failed', workerMessage: 'no', workerDetails: { why: [1] } })
+    await session.shutdown()
+  }
+})
+
+test('a secret of several lines shows in no log, also where the worker quotes it [M-64]', async () => {
+  const key = '-----BEGIN KEY-----\nMIIE"vQ\\IB\u00e4\n-----END KEY-----\n'
+  const script = `
+import json, os, sys
+key = os.environ['TOKEN']
+print(key); print(json.dumps({'key': key})); print(json.dumps([key], ensure_ascii=False))
+`
+  const given = { secrets: { token: key } }
+  const process = await launchWorker(withToken(record('/usr/bin/python3', ['-X', 'utf8', '-c', script])), given)
+  const { stdout } = await process.wait()
+  expect(Buffer.from(stdout.bytes).toString()).toBe('[redacted]\n{"key": "[redacted]"}\n["[redacted]"]\n')
+})
+
+test('a key that its owner wipes after the call is still taken out of failures [M-65]', async () => {
+  const key = Buffer.from(SECRET)
+  const launched = launchWorker(withToken(abuse('split-secret', 'execute')), { secrets: { token: key } })
+  const command = new WorkerCommand({ program: '/bin/cat', env: {}, logs: NO_LOGS, secrets: [key] })
+  const spawned = PosixWorkerProcess.spawn(command)
+  key.fill('A')
+  for (const process of [await launched, await spawned]) {
+    expect(process.redact(`x ${SECRET}`)).toBe('x [redacted]')
+    await process[Symbol.asyncDispose]()
+  }
 })
 
 test('a number or the name of a library that is the secret is not shown [B106, M-65]', async () => {

@@ -1,5 +1,6 @@
 /** What a launched worker is born with: nothing but what its record and this page say. */
-import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { constants } from 'node:os'
 import { join, sep } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { FIXED_VALUES, PRIVATE_PLACES } from '../../../lib/worker/worker-environment.js'
@@ -129,6 +130,44 @@ test('whatever a start could refuse is refused before the private root is looked
   }
   expect((await launched({ signal: new EventTarget() })).message).toBe('signal must be an AbortSignal')
   expect(existsSync(privateRoot)).toBe(false)
+})
+
+test('places that cannot be made are an error with the call that failed, and nothing is left [M-54, M-47]', async () => {
+  const folder = privateRoot()
+  let root = folder
+  // So long that the private directory fits and a place in it does not.
+  while (root.length < 4_050) root = join(root, 'd'.repeat(Math.min(200, 4_054 - root.length)))
+  mkdirSync(root, { recursive: true, mode: 0o700 })
+  const error = await rejection(launch(auditing(), { privateRoot: root }))
+  expect(error).toMatchObject({
+    code: 'ERR_PRIVATE_DIRECTORY_CREATE_FAILED',
+    details: { errno: -constants.errno.ENAMETOOLONG, syscall: 'mkdir' },
+  })
+  expect(readdirSync(root)).toEqual([])
+  rmSync(join(folder, readdirSync(folder)[0] as string), { recursive: true })
+})
+
+test('a worker of another user owns its private places [M-62, M-66]', async () => {
+  const root = privateRoot()
+  chmodSync(root, 0o711)
+  const executor = new LocalProcessExecutor({ privateRoot: root, logs: { stdoutBytes: 999, stderrBytes: 999 } })
+  const controls = { uid: 61_235, gid: 61_235, groups: [] }
+  const script = 'id -u; touch "$HOME/x" "$TMPDIR/x" ./x && stat -c "%u %a" . "$HOME"'
+  const launched = { ...record('/bin/sh', ['-c', script]), environment: { PATH: '/usr/bin:/bin' } }
+  const worker = await executor.spawn(launched, { controls })
+  expect(await output(worker)).toBe('61235\n61235 700\n61235 700\n')
+})
+
+test('a later change of what was given changes nothing of a launch [M-48, M-66]', async () => {
+  const logs = { stdoutBytes: 5, stderrBytes: 5 }
+  const controls = { limits: { nofile: 64 } }
+  const options = { privateRoot: privateRoot(), logs }
+  const launched = { ...record('/bin/sh', ['-c', 'ulimit -n; echo 123456789']) }
+  const executor = new LocalProcessExecutor(options)
+  logs.stdoutBytes = 999
+  const starting = executor.spawn(launched, { controls })
+  controls.limits.nofile = 99
+  expect(await output(await starting)).toBe('64\n12')
 })
 
 test('an env entry point needs a PATH in its record, and says so in its own way [M-59]', async () => {

@@ -52,6 +52,13 @@ test('a field that is none, of another type or not resolved is refused by its na
   }
 })
 
+test('what keeps its entries under no names is no object of a record [M-48]', () => {
+  for (const wrong of [new Map([['API', 'x']]), new Date(), [], 'x', null]) {
+    const read = () => readLaunchRecord({ program: '/bin/true', environment: wrong })
+    expect(read).toThrow(expect.objectContaining({ code: 'ERR_INVALID_LAUNCH_RECORD', field: 'environment' }))
+  }
+})
+
 test('a variable whose name is none or not the record\'s, or whose value is no bytes, is refused [M-52]', () => {
   const fixed = [...Object.keys(FIXED_VALUES), ...Object.keys(PRIVATE_PLACES)]
   const transport = ['METEWAND_PROTOCOL_READ_FD', 'METEWAND_PROTOCOL_WRITE_FD']

@@ -106,6 +106,16 @@ test('an escapee that holds the logs makes a run with a valid result one to reje
   }
 })
 
+test('an escapee that has let go of the logs and could still answer makes a run one to reject [M-88, MP-06]', async () => {
+  const { session, process } = await connect(abuse('holds-responses', 'shutdown'))
+  const error = await rejection(session.shutdown())
+  escapee(await said(process, 'escapee'), 'abuse.py')
+  const exit = expect.objectContaining({ code: 0, signal: null }) as object
+  expect(error).toMatchObject({ code: 'ERR_CONTROL_ENFORCEMENT_LOST', details: { role: 'implementation', exit } })
+  expect(error.cause).toMatchObject({ code: 'ERR_PIPE_TIMEOUT', details: { timeoutMs: 1_000 } })
+  expectGone(process)
+})
+
 test('the limit of a shutdown ends with the exit: an escapee costs the logs their second [M-37, M-88]', async () => {
   // Long enough for acknowledgement and exit, shorter than what the logs have after it.
   const terms = { timeouts: { ...timeouts, shutdown: 900 } }

@@ -1,5 +1,6 @@
 /** One worker over POSIX pipes: its start, its signals, its end. */
-import { readFileSync, renameSync } from 'node:fs'
+import { readdirSync, readFileSync, renameSync } from 'node:fs'
+import { createPrivateDirectory } from 'exactspawn'
 import { expect, test } from 'vitest'
 import { PosixWorkerProcess, WorkerCommand } from '../../../lib/worker.js'
 import { escapee, gone } from '../../process/ends/children.js'
@@ -70,10 +71,11 @@ test('wait closes both protocol ends first, and a later use of them says so [M-2
   const worker = await launch(fixture('read-to-eof 3 -- write-until-error 4 -- exit 5'))
   const writer = worker.protocolWriter()
   const first = worker.wait()
-  expect(worker.wait()).toBe(first)
+  const second = worker.wait()
   expect(await rejection(writer.write(Buffer.from('x')))).toMatchObject({ code: 'ERR_PROTOCOL_CLOSED' })
   expect(() => worker.protocolReader()).toThrow(expect.objectContaining({ code: 'ERR_PROTOCOL_CLOSED' }))
   const { exit, stdout } = await first
+  expect(await second).toBe(await first)
   // The response end has gone too: the write ends by SIGPIPE.
   expect(exit).toMatchObject({ code: null, signal: 'SIGPIPE', endedBy: 'self' })
   expect(Buffer.from(stdout.bytes).toString()).toContain('eof 0\n')
@@ -120,6 +122,44 @@ test('a directory that cannot be removed does not hide how the worker ended [M-3
   })
   await worker[Symbol.asyncDispose]()
   expectGone(worker)
+})
+
+test('a wait can be given up, and a later one gives all [M-29, P-5]', async () => {
+  const worker = await launch(record('/bin/sh', ['-c', 'cat <&3; echo end']))
+  const busy = await launch(record('/bin/sleep', ['60']))
+  const late = { code: 'ERR_WAIT_TIMEOUT', details: { timeoutMs: 40 } }
+  expect(await rejection(busy.wait({ timeoutMs: 40 }))).toMatchObject(late)
+  expect(await rejection(busy.wait({ signal: AbortSignal.abort() }))).toMatchObject({ code: 'ERR_ABORTED' })
+  busy.kill()
+  expect((await busy.wait()).exit).toMatchObject({ signal: 'SIGKILL' })
+  expect((await worker.wait({ timeoutMs: within(10_000) })).exit.code).toBe(0)
+})
+
+test('a directory that could not be removed costs no output: the next wait tries again [M-32, M-56]', async () => {
+  const root = privateRoot()
+  const worker = await launch(fixture('text done -- exit 3'), { privateRoot: root })
+  renameSync(root, `${root}-moved`)
+  expect(await rejection(worker.wait())).toMatchObject({ code: 'ERR_PRIVATE_ROOT_UNAVAILABLE' })
+  renameSync(`${root}-moved`, root)
+  const { exit, stdout } = await worker.wait()
+  expect(exit.code).toBe(3)
+  expect(Buffer.from(stdout.bytes).toString()).toContain('done')
+  expectGone(worker)
+})
+
+test('names of variables that are none or one are refused before a start [M-05, P-2]', () => {
+  for (const wrong of [null, { read: 'R' }, { read: 'X', write: 'X' }, { read: '1X', write: 'Y' }, { read: 'A=B', write: 'Y' }]) {
+    const make = () => new WorkerCommand({ program: '/bin/true', env: {}, logs, protocolVariables: wrong as never })
+    expect(make).toThrow(expect.objectContaining({ code: 'ERR_INVALID_SPEC', field: 'protocolVariables' }))
+  }
+})
+
+test('a start that fails takes its directory with it [M-56, M-47]', async () => {
+  const root = privateRoot()
+  const directory = await createPrivateDirectory(root)
+  const command = new WorkerCommand({ program: '/nowhere/none', env: {}, logs })
+  expect(await rejection(PosixWorkerProcess.spawn(command, { directory }))).toMatchObject({ code: 'ERR_SPAWN_FAILED' })
+  expect(readdirSync(root)).toEqual([])
 })
 
 test('an interrupt and a kill reach the group, and the status can be looked at [M-39, M-40, M-41]', async () => {
