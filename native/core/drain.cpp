@@ -72,9 +72,9 @@ void Drain::finish(bool complete) {
   close();
 }
 
-// What had come by now is not cut off for being looked at a moment later.
+// What has come by now is not cut off, whether it would be looked at in a moment or with the next batch of events.
 void Drain::cancel() {
-  hurry();
+  if (fd_.valid() && reactor_ != nullptr) take_all();
   if (fd_.valid()) finish(false);
 }
 
@@ -90,23 +90,36 @@ void Drain::on_later() {
 // An event of this batch can still name a drain that was cancelled earlier in the batch.
 void Drain::tell_end_after_take() {
   if (!fd_.valid()) return;
-  take();
-  if (!fd_.valid()) owner_->on_drain_end();
+  bool trickles = take();
+  if (!fd_.valid()) return owner_->on_drain_end();
+  // A writer of short lines would wake this thread for each: they may come together first.
+  if (trickles && eager_turns_ == 0) return reactor_->look_later(this);
+  if (trickles) eager_turns_--;
+  wait_for_more();
 }
 
-void Drain::take() {
+bool Drain::take() {
   for (int turn = 0; turn < kReadsPerTurn; turn++) {
     ssize_t size = take_once();
     if (size < 0 && errno == EINTR) continue;
-    if (size < 0 && errno == EAGAIN) break;
-    if (size <= 0) return finish(size == 0);
-    if (static_cast<size_t>(size) >= room() / 8) continue;
-    // A writer of short lines would wake this thread for each: they may come together first.
-    if (eager_turns_ == 0) return reactor_->look_later(this);
-    eager_turns_--;
-    break;
+    if (size < 0 && errno == EAGAIN) return false;
+    if (size <= 0) {
+      finish(size == 0);
+      return false;
+    }
+    if (static_cast<size_t>(size) < room() / 8) return true;
   }
-  // Told once: a batch of events cannot hold this drain twice, and while it looks later nothing is told.
+  return false;
+}
+
+void Drain::take_all() {
+  // Not until there is nothing: somebody may write as fast as this reads.
+  for (int turn = 0; turn < kReadsPerTurn && fd_.valid() && take(); turn++) {
+  }
+}
+
+// Told once: a batch of events cannot hold this drain twice, and while it looks later nothing is told.
+void Drain::wait_for_more() {
   if (reactor_->rearm(fd_.get(), kReadable, this)) reactor_->look_later(this);
 }
 
@@ -142,7 +155,8 @@ bool Drain::can_discard() {
 void Drain::hurry() {
   if (!fd_.valid() || reactor_ == nullptr || !reactor_->looks_later(this)) return;
   reactor_->forget_later(this);
-  take();
+  take_all();
+  if (fd_.valid()) wait_for_more();
 }
 
 void Drain::write(const uint8_t* bytes, size_t size) { retention_.append(bytes, size); }

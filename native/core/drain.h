@@ -51,7 +51,9 @@ class Drain : private Handler, private Later, private Sink {
   void on_ready(uint32_t interest) override;
   void on_later() override;
   void tell_end_after_take();
-  void take();
+  bool take();
+  void take_all();
+  void wait_for_more();
   ssize_t take_once();
   size_t room() const;
   bool can_discard();
