@@ -43,6 +43,9 @@ const body = `
   audit.fds = audit.fds.map(({ fd, fdflags, statusflags }) => [fd, fdflags, statusflags]);
   for (const key of ['pid', 'ppid', 'pgid', 'sid']) delete audit[key];
   const outcomes = [await settled(child)];
+  // A thread outlives by a little the wait that it did.
+  const noWaiter = async () => { while (waiters() > 0) await new Promise((turned) => setImmediate(turned)) };
+  await noWaiter();
 
   const members = await spawn({ program: fixture, args: ['fork-pause', '3', '--', 'pause'], env: {}, fds: { 1: 'pipe' } });
   let lines = '';
@@ -65,7 +68,7 @@ const body = `
     const { code, details } = await spawn({ env: {}, ...spec }).catch((error) => error);
     outcomes.push({ code, stage: details.stage, errno: details.errno });
   }
-  while (waiters() > 0) await new Promise((turned) => setImmediate(turned));
+  await noWaiter();
   say({
     capabilities: await runTask((native) => native.capabilities()),
     mechanism: child.receipt.mechanism,
