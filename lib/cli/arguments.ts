@@ -17,10 +17,10 @@ export type Values<T extends OptionTable> = ReturnType<
  *
  * @throws {UsageError} unknown options, values missing or in excess, an option twice that may be given once
  */
-export function readOptions<const T extends OptionTable>(args: readonly string[], options: T): Values<T> {
+export function readOptions<const T extends OptionTable>(args: readonly string[], options: T, hint = ''): Values<T> {
   const { values, positionals, tokens } = parsed(args, options)
   const [extra] = positionals
-  if (extra !== undefined) throw new UsageError(`'${extra}' is no option; a program stands behind --`)
+  if (extra !== undefined) throw new UsageError(`'${extra}' is no option${hint}`)
   const seen = new Set<string>()
   for (const token of tokens) {
     if (token.kind !== 'option' || options[token.name]?.multiple) continue

@@ -19,7 +19,7 @@ type Forwarded = (typeof FORWARDED)[number]
 /** Runs one program to its end; gives this process's exit code. */
 export async function run(args: readonly string[]): Promise<number> {
   const { options, program } = splitAtProgram(args)
-  const values = readOptions(options, RUN_OPTIONS)
+  const values = readOptions(options, RUN_OPTIONS, '; a program stands behind --')
   if (values.help) {
     write(1, RUN_HELP)
     return 0

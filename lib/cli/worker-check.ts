@@ -1,19 +1,21 @@
 /** `exactspawn worker check`: for who writes a worker, whether it keeps the protocol, and which rule it does not. */
 import { readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { ExactSpawnError } from '../base/errors.js'
+import { ExactSpawnError, toError } from '../base/errors.js'
 import { createPrivateDirectory } from '../directory/private-directory.js'
-import { checkRequestFields, isWorkerId } from '../protocol/messages.js'
+import type { Role } from '../protocol/messages.js'
+import { checkRequestFields, isWorkerId, METHODS_OF } from '../protocol/messages.js'
 import { parseStrictJson } from '../protocol/strict-json.js'
 import { readLaunchRecord } from '../worker/launch-record.js'
 import type { PhaseTimeouts } from '../worker/phases.js'
 import { PHASES, readPhaseTimeouts } from '../worker/phases.js'
 import { readOptions, UsageError } from './arguments.js'
+import { EXIT } from './exit-code.js'
 import { WORKER_HELP } from './help.js'
 import { Interruption } from './interruption.js'
-import { printable, write, writeJson } from './terminal.js'
+import { printable, say, write, writeJson } from './terminal.js'
 import { readChoice, readDuration, readNumber, readPairs } from './values.js'
-import type { Exercised, Fields } from './worker-exercise.js'
+import type { Exercised, Fields, PhaseResult } from './worker-exercise.js'
 import { exercise, METHODS, workerIdOf } from './worker-exercise.js'
 
 const OPTIONS = {
@@ -41,7 +43,7 @@ export async function worker([verb, ...args]: readonly string[]): Promise<number
   }
   if (verb !== 'check') throw new UsageError('worker check is the one command of worker')
   const [path] = args[0]?.startsWith('-') ? [] : args
-  const options = readOptions(path === undefined ? args : args.slice(1), OPTIONS)
+  const options = readOptions(path === undefined ? args : args.slice(1), OPTIONS, '; the file of the launch record comes first')
   if (options.help) {
     write(1, WORKER_HELP)
     return 0
@@ -52,15 +54,25 @@ export async function worker([verb, ...args]: readonly string[]): Promise<number
   const role = readChoice('--role', options.role ?? 'implementation', ROLES)
   const timeouts = timeoutsOf(options)
   const secrets = readSecrets(options.secret ?? [])
-  const fields = options.requests === undefined ? {} : readFields(options.requests)
+  const fields = options.requests === undefined ? {} : readFields(options.requests, role)
   using interruption = new Interruption()
   const { signal } = interruption
   try {
-    await using directory = await createPrivateDirectory(options['private-root'] ?? tmpdir(), { prefix: 'check' })
-    const result = await exercise({ record, role, workerId, timeouts, secrets, directory: directory.path, fields, signal })
+    const directory = await createPrivateDirectory(options['private-root'] ?? tmpdir(), { prefix: 'check' })
+    let result: Exercised
+    let left: Error | null
+    try {
+      result = await exercise({ record, role, workerId, timeouts, secrets, directory: directory.path, fields, signal })
+    } finally {
+      left = await directory.remove().then(() => null, toError)
+    }
     if (options.json) writeJson(documentOf({ role, workerId }, result))
     else write(1, render({ role, workerId }, result))
-    return result.broken === null ? 0 : BROKEN
+    // What the worker left is its own directory's trouble too: told once.
+    left = result.left ?? left
+    if (left !== null) say(left.message)
+    if (result.broken !== null) return BROKEN
+    return left === null ? 0 : EXIT.ours
   } catch (error) {
     if (interruption.exitCode === undefined || !ExactSpawnError.is(error, 'ERR_ABORTED')) throw error
     return interruption.exitCode
@@ -82,12 +94,13 @@ function readWorkerId(text: string): string {
 }
 
 /** Refuses what no request can say before a worker is launched. */
-function readFields(path: string): Fields {
+function readFields(path: string, role: Role): Fields {
   const given = readJson(path)
-  if (typeof given !== 'object' || given === null) throw new UsageError(`${path}: must be an object`)
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) throw new UsageError(`${path}: must be an object`)
   for (const [method, fields] of Object.entries(given)) {
     const known = METHODS.find((name) => name === method)
     if (known === undefined) throw new UsageError(`${path}: ${method} is no method with fields: ${METHODS.join(', ')}`)
+    if (!METHODS_OF[role].includes(known)) throw new UsageError(`${path}: ${method} is no method of --role ${role}`)
     try {
       checkRequestFields(known, fields)
     } catch (error) {
@@ -127,12 +140,18 @@ interface Terms {
 
 const text = (bytes: Uint8Array): string => new TextDecoder().decode(bytes)
 
-function documentOf(terms: Terms, { logs, ...rest }: Exercised): object {
+function documentOf(terms: Terms, { logs, left: _, ...rest }: Exercised): object {
   const streams = (['stdout', 'stderr'] as const).map((name) => {
     const { bytes, totalBytes, truncated } = logs[name]
     return [name, { text: text(bytes), totalBytes, truncated }]
   })
   return { ...terms, ...rest, logs: Object.fromEntries(streams) as object }
+}
+
+/** Whether any phase between hello and goodbye was more than a refusal. */
+function worked(phases: readonly PhaseResult[]): boolean {
+  const inner = phases.filter(({ phase }) => phase !== 'hello' && phase !== 'reset' && phase !== 'shutdown')
+  return inner.some(({ failure }) => failure === null)
 }
 
 function render({ role, workerId }: Terms, { phases, broken, receipt, exit, logs }: Exercised): string {
@@ -149,7 +168,7 @@ function render({ role, workerId }: Terms, { phases, broken, receipt, exit, logs
   }
   lines.push(`receipt     ${JSON.stringify(receipt)}`)
   if (broken === null) {
-    lines.push('The worker keeps wire protocol v1.')
+    lines.push(`The worker keeps wire protocol v1${worked(phases) ? '' : ', and did none of its work: give it --requests'}.`)
   } else {
     lines.push(`BROKEN      ${broken.code}: ${broken.message}`)
     if (broken.rule !== null) lines.push(`rule        ${broken.rule}`)

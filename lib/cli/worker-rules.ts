@@ -33,6 +33,13 @@ export const RULES_OF_PHASES = {
   refused: GOODBYE,
 } as const
 
+/** What a worker's answer claims, where files show that it is not so. */
+export const RULES_OF_CLAIMS = {
+  MANIFEST_OUTSIDE: 'Paths that a worker gives are claims: the host looks for them beneath the directory it assigned',
+  MANIFEST_MISSING: 'Paths that a worker gives are claims: the host looks for them beneath the directory it assigned',
+  METRICS_MISSING: 'Judge a result, and finish the metrics at the path given before answering.',
+} as const
+
 /** Gives the rule behind an error of the exchange, or null where the page has none for it. */
 export function ruleOf(error: ErrorOf<ErrorCode>): string | null {
   if (ExactSpawnError.is(error, 'ERR_PHASE_TIMEOUT') && error.details.phase === 'shutdown') {

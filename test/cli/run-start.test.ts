@@ -16,7 +16,7 @@ test.each([
   ['--env A -- /bin/true', 'NAME=VALUE'],
   ['--env =x -- /bin/true', 'NAME=VALUE'],
   ['--env A=1 --env A=2 -- /bin/true', 'A: is given twice'],
-  ['/bin/true', 'behind --'],
+  ['/bin/true', 'is no option'],
   ['--nonsense -- /bin/true', "Unknown option '--nonsense'"],
   ['--guard=yes -- /bin/true', "'--guard'"],
   ['--cwd / --cwd /tmp -- /bin/true', '--cwd is given twice'],

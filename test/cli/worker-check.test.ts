@@ -1,7 +1,7 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { RULES, RULES_OF_PHASES } from '../../lib/cli/worker-rules.js'
+import { RULES, RULES_OF_CLAIMS, RULES_OF_PHASES } from '../../lib/cli/worker-rules.js'
 import type { LaunchRecord } from '../../lib/worker.js'
 import { commandLine, escapee } from '../process/ends/children.js'
 import { root } from '../support/fixture.js'
@@ -41,6 +41,10 @@ test('what cannot be meant ends with 125 and one line that says why [M-48]', asy
     [['check', text('{"program":"/bin/true","program":"/bin/false"}')], "'program'"],
     [['check', good, '--requests', text('{"prepare":{"dataset_dir":7}}')], 'prepare'],
     [['check', good, '--requests', text('{"hello":{}}')], 'hello is no method'],
+    [['check', good, '--requests', text('{"evaluate":{}}')], 'no method of --role implementation'],
+    [['check', good, '--requests', text('[]')], 'must be an object'],
+    [['check', written(sortingWorker()), '--requests', text(`{"execute":{"result_dir":"${'x'.repeat(1_048_576)}"}}`)], '--requests'],
+    [['check', '--json', good], 'comes first'],
     [['check', good, '--requests', text('{"execute":{"results":"/"}}')], 'results'],
     [['check', good, '--timeout', '5'], 'give a number and its unit'],
     [['check', good, '--secret', 'token=typed'], 'must be @FILE or fd:N'],
@@ -133,6 +137,36 @@ test.each(breaches)('a worker in the mode %s at %s is told %s [MP-14]', async (m
   expect(exitCode).toBe(1)
 })
 
+test.each([
+  ['implementation', 'execute', '/etc/passwd', 'MANIFEST_OUTSIDE'],
+  ['implementation', 'execute', '../../passwd', 'MANIFEST_OUTSIDE'],
+  ['implementation', 'execute', 'result.json', 'MANIFEST_MISSING'],
+  ['dataset_materializer', 'materialize', 'dataset.json', 'MANIFEST_MISSING'],
+  ['problem_evaluator', 'evaluate', '', 'METRICS_MISSING'],
+] as const)('what a worker in the role of %s claims at %s is looked at: %s [MP-11]', async (role, phase, claim, code) => {
+  const { code: exitCode, document } = await checked(abuse('claims', phase, claim), '--role', role)
+  expect(document['broken']).toMatchObject({ code, rule: RULES_OF_CLAIMS[code] })
+  expect(exitCode).toBe(1)
+})
+
+test('a worker that did none of its work is told to have kept the protocol, and that [MP-12]', async () => {
+  const { code, stdout } = await cli(['worker', 'check', written(sortingWorker())])
+  expect(code).toBe(0)
+  expect(stdout).toMatch(/^The worker keeps wire protocol v1, and did none of its work: give it --requests\.$/m)
+})
+
+test('a directory that cannot be removed costs no verdict [M-56]', async () => {
+  const privateRoot = tmpFolder()
+  const moving = { ...abuse('moves-root', 'shutdown', privateRoot) }
+  const { code, stdout, stderr } = await cli(['worker', 'check', written(moving), '--private-root', privateRoot])
+  expect(stdout).toMatch(/^shutdown +answered$/m)
+  expect(stdout).toMatch(/^BROKEN +MANIFEST_MISSING/m)
+  expect(stderr).toMatch(/^exactspawn: .*private root/)
+  expect(stderr.trimEnd().split('\n')).toHaveLength(1)
+  expect(code).toBe(1)
+  renameSync(`${privateRoot}-moved`, privateRoot)
+})
+
 test('a worker that dies between two requests has not kept the protocol [MP-14, B037]', async () => {
   const { code, document } = await checked(abuse('dies-after-answer', 'reset'))
   expect(document['broken']).toMatchObject({ rule: RULES.ERR_PROTOCOL_CLOSED })
@@ -173,5 +207,6 @@ test('a secret comes from a file and is shown nowhere [M-63, M-64]', async () =>
 
 test('every rule that is named stands on the page of the protocol [MP-01]', () => {
   const page = readFileSync(join(root, 'docs', 'protocol.md'), 'utf8').replace(/\s+/g, ' ')
-  for (const rule of [...Object.values(RULES), ...Object.values(RULES_OF_PHASES)]) expect(page).toContain(rule)
+  const rules = [RULES, RULES_OF_PHASES, RULES_OF_CLAIMS].flatMap((table) => Object.values(table) as string[])
+  for (const rule of rules) expect(page).toContain(rule)
 })
