@@ -10,18 +10,22 @@ import { SECRET_MIN_BYTES } from '../base/limits.js'
 /** Stands where a secret stood. The same text as in logs. */
 export const REDACTED = '[redacted]'
 
+const NONE: readonly Buffer[] = []
+
 /** Gives the text without any registered secret. */
 export type Redactor = (text: string | Uint8Array) => string
 
 /**
  * Makes the redactor of one child's secrets.
  *
- * Matches bytes: a text is searched as UTF-8. Each secret is found in all of its forms. Occurrences that overlap go together, so that no end of one is left over. A text
- * without a secret comes back unchanged; in one with a secret, half a character becomes U+FFFD.
+ * Matches bytes: a text is searched as UTF-8. Each secret is found in all of its forms. Occurrences that overlap go
+ * together, so that no end of one is left over. A text without a secret comes back unchanged; in one with a secret, half
+ * a character becomes U+FFFD.
  *
  * @throws {RangeError} a secret shorter than SECRET_MIN_BYTES; an empty one would match everywhere
  */
 export function createRedactor(secrets: readonly Uint8Array[]): Redactor {
+  if (secrets.length === 0) return asText
   const forms = new Set(secretForms(secrets).map((form) => form.toString('latin1')))
   return (text) => {
     const bytes = Buffer.from(text as string)
@@ -30,6 +34,8 @@ export function createRedactor(secrets: readonly Uint8Array[]): Redactor {
     return typeof text === 'string' ? text : bytes.toString()
   }
 }
+
+const asText: Redactor = (text) => (typeof text === 'string' ? text : Buffer.from(text).toString())
 
 /**
  * Redacts every string in a JSON-like value; bytes become text first, as in an argument list.
@@ -57,7 +63,8 @@ function redactNumber(redact: Redactor, value: number): unknown {
  * Gives each secret as it is and as quoting leaves it in JSON, in JSON of ASCII alone, and in an error message: a key of
  * several lines is logged as JSON far more often than as it is. Each form once.
  */
-export function secretForms(secrets: readonly Uint8Array[]): Buffer[] {
+export function secretForms(secrets: readonly Uint8Array[]): readonly Buffer[] {
+  if (secrets.length === 0) return NONE
   const forms = secrets.flatMap(formsOf)
   const seen = new Set<string>()
   return forms.filter((form) => {

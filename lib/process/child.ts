@@ -40,16 +40,18 @@ const dropped = new FinalizationRegistry<ChildState>((state) => state.drop())
  * handle, a pipe end or a pending call any more, and with the host.
  */
 export class Child implements AsyncDisposable {
-  readonly receipt: Receipt
   readonly stdin: Writable | null
   readonly stdout: Readable | null
   readonly stderr: Readable | null
   readonly #state: ChildState
+  readonly #pid: number
+  #receipt: Receipt | (() => Receipt)
 
-  /** @internal */
-  constructor(state: ChildState, receipt: Receipt, streams: ChildStreams) {
+  /** @internal The receipt is worded at its first use: most starts never look at it, and it costs a third of one. */
+  constructor(state: ChildState, pid: number, receipt: () => Receipt, streams: ChildStreams) {
     this.#state = state
-    this.receipt = receipt
+    this.#pid = pid
+    this.#receipt = receipt
     this.stdin = streams.stdin
     this.stdout = streams.stdout
     this.stderr = streams.stderr
@@ -57,7 +59,7 @@ export class Child implements AsyncDisposable {
     registerMember(this, {
       number,
       leadsGroup: leadsGroup(spec),
-      pid: receipt.pid,
+      pid,
       get running() {
         return state.running
       },
@@ -66,7 +68,13 @@ export class Child implements AsyncDisposable {
   }
 
   get pid(): number {
-    return this.receipt.pid
+    return this.#pid
+  }
+
+  /** What it was born with. The same frozen object every time. */
+  get receipt(): Receipt {
+    if (typeof this.#receipt === 'function') this.#receipt = this.#receipt()
+    return this.#receipt
   }
 
   /**

@@ -131,15 +131,16 @@ function readHostFd(source: Record<string, unknown>, field: string): number {
 }
 
 function checkEndpoints(entries: ReadonlyMap<number, FdEntry>): void {
-  const seen = new Set<ChildEndpoint>()
+  const seen: ChildEndpoint[] = []
   for (const entry of entries.values()) {
     if (entry.kind !== 'endpoint') continue
-    if (seen.has(entry.endpoint)) throw invalid(`fds.${entry.target}`, 'this endpoint is on another number already; use sameAs')
-    seen.add(entry.endpoint)
+    if (seen.includes(entry.endpoint)) throw invalid(`fds.${entry.target}`, 'this endpoint is on another number already; use sameAs')
+    seen.push(entry.endpoint)
   }
 }
 
 function resolveSameAs(entry: FdEntry, entries: ReadonlyMap<number, FdEntry>): FdEntry {
+  if (entry.kind !== 'sameAs') return entry
   let at: FdEntry | undefined = entry
   const seen = new Set<FdEntry>()
   while (at?.kind === 'sameAs') {
@@ -148,5 +149,5 @@ function resolveSameAs(entry: FdEntry, entries: ReadonlyMap<number, FdEntry>): F
     at = entries.get(at.source)
   }
   if (at === undefined) throw invalid(`fds.${entry.target}.sameAs`, 'names a number that is closed')
-  return at === entry ? entry : { target: entry.target, kind: 'sameAs', source: at.target }
+  return { target: entry.target, kind: 'sameAs', source: at.target }
 }

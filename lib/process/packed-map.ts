@@ -42,7 +42,12 @@ export class HeldMap {
     const bytes: Uint8Array[] = []
     const fds = new Float64Array(this.#entries.length * 4)
     this.#entries.forEach((entry, index) => {
-      fds.set([entry.target, ...this.#operands(entry, bytes, openedFiles)], index * 4)
+      const [kind, a, b] = this.#operands(entry, bytes, openedFiles)
+      const at = index * 4
+      fds[at] = entry.target
+      fds[at + 1] = kind
+      fds[at + 2] = a
+      fds[at + 3] = b
     })
     return { fds, bytes }
   }

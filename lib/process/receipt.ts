@@ -48,6 +48,7 @@ export interface Receipt {
 
 export interface StartFacts {
   readonly pid: number
+  readonly startedAtMs: number
   readonly mechanism: Mechanism
   readonly candidate: number
   readonly watchedByPidfd: boolean
@@ -70,7 +71,7 @@ export function makeReceipt(spec: CheckedSpec, facts: StartFacts, containment: C
     mechanism: facts.mechanism,
     controls: [...controls(spec, facts)],
     containment,
-    startedAtMs: Date.now(),
+    startedAtMs: facts.startedAtMs,
   })
 }
 
@@ -117,9 +118,9 @@ function* controls(spec: CheckedSpec, facts: StartFacts): Generator<ReceiptContr
   if (spec.nice !== null) yield enforced('nice', String(spec.nice))
   if (spec.affinity !== null) yield enforced('affinity', spec.affinity.join(','))
   if (spec.groups !== null) yield enforced('groups', spec.groups.join(',') || 'none')
-  else if (spec.uid !== null || spec.gid !== null) yield inherited('groups', process.getgroups?.())
+  else if (spec.inheritedIds !== null) yield inherited('groups', spec.inheritedIds.groups)
   if (spec.gid !== null) yield enforced('gid', String(spec.gid))
-  else if (spec.uid !== null) yield inherited('gid', [process.getegid?.()])
+  else if (spec.inheritedIds !== null) yield inherited('gid', [spec.inheritedIds.gid])
   if (spec.uid !== null) yield enforced('uid', String(spec.uid))
   if (spec.noNewPrivs) yield enforced('no new privileges', 'set')
   yield ending(spec)

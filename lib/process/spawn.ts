@@ -208,8 +208,7 @@ class SpawnCall {
   }
 
   #hand(state: ChildState, facts: StartFacts, containment: Awaited<ReturnType<typeof readContainment>>): Child {
-    const receipt = makeReceipt(this.#spec, facts, containment)
-    const child = new Child(state, receipt, this.#streams())
+    const child = new Child(state, facts.pid, () => makeReceipt(this.#spec, facts, containment), this.#streams())
     for (const entry of this.#spec.fds) if (entry.kind === 'endpoint') entry.endpoint.attach(child)
     for (const { host } of this.#streamPipes.values()) host.attach(child)
     return child
@@ -232,5 +231,6 @@ function readStart(fields: Float64Array): StartFacts {
     mechanism: MECHANISMS[fields[1] as number] as Mechanism,
     candidate: fields[2] as number,
     watchedByPidfd: fields[3] !== 0,
+    startedAtMs: Date.now(),
   }
 }

@@ -144,11 +144,14 @@ void Lifecycle::schedule() {
 }
 
 void Lifecycle::set_waiting(bool waiting) {
+  bool late;
   {
     Lock lock(mutex_);
     waiting_ += waiting ? 1 : -1;
+    late = exit_seen_;
   }
-  if (waiting) schedule();
+  // Before the exit there is nothing to do: waking the reactor would cost more than all the rest of this call.
+  if (waiting && late) schedule();
 }
 
 void Lifecycle::end(EndedBy cause, const LadderPlan& plan) {

@@ -121,6 +121,7 @@ class Lifecycle final : public Counted<Lifecycle>, private Handler, private Time
   bool begun_ = false;
   EndedBy cause_ = EndedBy::kSelf;
   int waiting_ = 0;
+  bool exit_seen_ = false;  // by the reactor: exit_told_, for the others
   int holds_ = 0;
   bool settle_wanted_ = false;
   bool logs_wanted_ = true;

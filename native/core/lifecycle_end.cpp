@@ -104,6 +104,10 @@ void Lifecycle::advance() {
 
 void Lifecycle::tell_exit() {
   exit_told_ = true;
+  {
+    Lock lock(mutex_);
+    exit_seen_ = true;
+  }
   if (process_->pidfd() >= 0) reactor_->remove(process_->pidfd());  // stays readable: it would spin
   for (auto& drain : drains_) drain->hurry();
   if (sink_.get() == nullptr) return;
