@@ -16,6 +16,12 @@ function run(program, args, pipes) {
   return new Promise((resolve, reject) => child.on('error', reject).on('close', resolve))
 }
 
+function start(program, args) {
+  const child = spawn(program, args, { env, stdio: 'ignore' })
+  const ended = new Promise((resolve) => child.on('exit', resolve))
+  return new Promise((resolve, reject) => child.on('error', reject).on('spawn', () => resolve({ ended })))
+}
+
 function drain(program, args) {
   const child = spawn(program, args, { env, stdio: ['ignore', 'pipe', 'ignore'] })
   const kept = new Kept()
@@ -52,4 +58,4 @@ function talkOverIpc(worker, bytes, serialization, counter) {
   }
 }
 
-export const adapter = { run, drain, talk }
+export const adapter = { run, start, drain, talk }

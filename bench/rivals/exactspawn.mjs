@@ -14,6 +14,11 @@ async function run(program, args, pipes) {
   await child.wait()
 }
 
+async function start(program, args) {
+  const child = await spawn({ program, args, env, fds: noPipes })
+  return { ended: child.wait() }
+}
+
 // Secrets of 32 characters that share no beginning; `tail` keeps the last 64 KiB as well.
 const secrets = (count) => Array.from({ length: count }, (_, i) => `${'ghijklmnopqrstuv'[i]}${i}`.repeat(32).slice(0, 32))
 
@@ -57,4 +62,4 @@ async function talk([program, args], { bytes }) {
   }
 }
 
-export const adapter = { run, drain, talk }
+export const adapter = { run, start, drain, talk }
