@@ -1,6 +1,7 @@
 // This package. Captures keep 64 KiB, as the others do in their own ways.
 import { createRequire } from 'node:module'
 import { MessageCounter } from './line.mjs'
+import { tokens } from './secrets.mjs'
 
 const { KiB, capture, pipe, spawn } = createRequire(import.meta.url)('../../dist/index.js')
 
@@ -19,12 +20,10 @@ async function start(program, args) {
   return { ended: child.wait() }
 }
 
-// Secrets of 32 characters that share no beginning; `tail` keeps the last 64 KiB as well.
-const secrets = (count) => Array.from({ length: count }, (_, i) => `${'ghijklmnopqrstuv'[i]}${i}`.repeat(32).slice(0, 32))
-
+// `tail` keeps the last 64 KiB as well.
 async function drain(program, args, { secrets: secretCount = 0, tail = 0 }) {
   const output = tail === 0 ? log : capture({ headBytes: 64 * KiB, tailBytes: 64 * KiB })
-  const child = await spawn({ program, args, env, fds: { 0: 'null', 1: output, 2: 'null' }, secrets: secrets(secretCount) })
+  const child = await spawn({ program, args, env, fds: { 0: 'null', 1: output, 2: 'null' }, secrets: tokens(secretCount) })
   return (await child.wait()).logs[1].totalBytes
 }
 
