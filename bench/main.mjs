@@ -51,7 +51,7 @@ function run(options) {
   } finally {
     rounds.close()
   }
-  console.log(`\n${summaryText(results, (Date.now() - begin) / 1000)}`)
+  console.log(`\n${summaryText(results, (Date.now() - begin) / 1000, rounds.quietness)}`)
   if (options.json !== undefined) writeFileSync(options.json, `${JSON.stringify(toRecords(results), null, 1)}\n`)
   if (options.chart !== undefined) writeFileSync(options.chart, drawChart(toRecords(results)))
 }

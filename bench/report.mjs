@@ -38,7 +38,7 @@ export function verdictsOf({ cases }) {
   })
 }
 
-export function summaryText(results, seconds) {
+export function summaryText(results, seconds, { runs, quiet }) {
   const verdicts = results.flatMap(verdictsOf)
   const measured = verdicts.filter(({ met }) => met !== undefined)
   const met = measured.filter((verdict) => verdict.met)
@@ -49,7 +49,7 @@ export function summaryText(results, seconds) {
   for (const { id, name, label, ratio } of bun) {
     if (ratio < LEVEL) lines.push(`  behind it: ${id} ${name}, ${label} (${short(ratio)}x)`)
   }
-  return [...lines, `took ${Math.round(seconds)} s`].join('\n')
+  return [...lines, `took ${Math.round(seconds)} s; ${quiet} of ${runs} runs began on an idle machine`].join('\n')
 }
 
 function againstBun(results) {

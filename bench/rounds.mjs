@@ -5,10 +5,13 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { allowedCpus, freeGib, mostDescriptors, whyNoPlaces } from './machine.mjs'
+import { QuietGate } from './quiet.mjs'
 import { OURS } from './rivals/list.mjs'
 
 const RUN_TIMEOUT_MS = 60_000
 const SPARE_DESCRIPTORS = 500
+const QUIET_MS = 40_000
+const QUICK_QUIET_MS = 8_000
 
 export class Rounds {
   #rivals
@@ -17,11 +20,13 @@ export class Rounds {
   #folder
   #done = 0
   #planned = 0
+  #gate
 
   constructor({ rivals, quick, progress }) {
     this.#rivals = rivals
     this.#quick = quick
     this.#progress = progress
+    this.#gate = new QuietGate(quick ? QUICK_QUIET_MS : QUIET_MS)
     this.#folder = mkdtempSync(join(tmpdir(), 'exactspawn-bench-'))
     const { status } = spawnSync('mkfifo', [join(this.#folder, 'gate'), join(this.#folder, 'ready')])
     if (status !== 0) throw new Error('mkfifo failed')
@@ -35,6 +40,11 @@ export class Rounds {
   /** Gives { workload, cases: [{ ofCase, series, notes }] }, series: metric → rival → one value a round. */
   run(workload) {
     return { workload, cases: workload.cases.map((ofCase) => this.#runCase(workload, ofCase)) }
+  }
+
+  /** How many runs there were, and how many of them began on an idle machine. */
+  get quietness() {
+    return { runs: this.#gate.runs, quiet: this.#gate.quiet }
   }
 
   close() {
@@ -58,6 +68,7 @@ export class Rounds {
       for (let i = 0; i < taking.length; i++) {
         const rival = taking[(i + round) % taking.length]
         this.#progress.show(text, rival.name)
+        this.#gate.pass()
         this.#note(result, rival, round, runOnce(rival, ofCase, parameters))
       }
     }
