@@ -22,6 +22,7 @@ export async function measure({ run }, { program, pipes = 0, count = 100 }) {
   return {
     wallUs: median(walls),
     wallP99Us: quantile(walls, 0.99),
+    wallLowUs: quantile(walls, 0.1),
     blockedUs: median(blocks),
     cpuUs: (cpuMicroseconds() - cpu) / count,
   }
