@@ -17,8 +17,8 @@ export function workloadText({ workload, cases }) {
   const rows = cases.flatMap((result) => rowsOf(result, names))
   const lines = [`${workload.id}  ${workload.title}`]
   if (rows.length > 0) lines.push('', ...table(['case', 'metric', OURS, ...names], rows))
-  const notes = cases.flatMap(notesOf)
-  if (notes.length > 0) lines.push('', ...new Set(notes))
+  const notes = notesOf(cases)
+  if (notes.length > 0) lines.push('', ...notes)
   const verdicts = verdictsOf({ cases })
   if (verdicts.length > 0) lines.push('', ...verdicts.map(verdictText))
   return lines.join('\n')
@@ -88,9 +88,14 @@ function cell(metric, name, ours, values) {
   return Number.isFinite(quotient) ? `${short(middle(values))} ${said}` : short(middle(values))
 }
 
-function notesOf({ ofCase, notes, impossible }) {
-  const said = notes.map((note) => `${ofCase.name}: ${note}`)
-  return impossible === undefined ? said : [...said, `${ofCase.name}: not measured: ${impossible}`]
+// Each note once, with the cases that it is about.
+function notesOf(cases) {
+  const about = new Map()
+  for (const { ofCase, notes, impossible } of cases) {
+    const said = impossible === undefined ? notes : [...notes, `not measured: ${impossible}`]
+    for (const note of said) about.set(note, [...(about.get(note) ?? []), ofCase.name])
+  }
+  return [...about].map(([note, names]) => `${names.length === cases.length ? 'all' : names.join(', ')}: ${note}`)
 }
 
 function verdictText({ name, label, text, value, met }) {

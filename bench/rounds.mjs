@@ -10,7 +10,7 @@ import { OURS } from './rivals/list.mjs'
 
 const RUN_TIMEOUT_MS = 60_000
 const SPARE_DESCRIPTORS = 500
-const QUIET_MS = 40_000
+const QUIET_MS = 30_000
 const QUICK_QUIET_MS = 8_000
 
 export class Rounds {
@@ -51,9 +51,11 @@ export class Rounds {
     rmSync(this.#folder, { recursive: true, force: true })
   }
 
-  #roundsOf({ rounds, notQuick }) {
+  // Quickly, what takes long runs once.
+  #roundsOf({ rounds, notQuick, longRun }) {
     if (!this.#quick) return rounds
-    return notQuick ? 0 : Math.min(2, rounds)
+    if (notQuick) return 0
+    return longRun ? 1 : Math.min(2, rounds)
   }
 
   #runCase(workload, ofCase) {

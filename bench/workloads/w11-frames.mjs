@@ -10,6 +10,7 @@ const frames = (name, kind, most) => ({
   measure: 'frames',
   parameters: { kind },
   rounds: 3,
+  longRun: true,
   rivals: [],
   why: 'they have no such reader',
   metrics: { strictUs, plainUs, ofPlain: withGoals(ofPlain, atMost(most)) },

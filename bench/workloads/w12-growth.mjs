@@ -17,6 +17,8 @@ const drains = (children) => ({
   measure: 'drain',
   parameters: { program: nothing, target, bytes: Math.floor((256 * MiB) / children), children },
   rounds: 2,
+  longRun: true,
+  notQuick: children === 10 || children === 500,
   rivals: ['C limit', CHILD_PROCESS, 'Bun.spawn'],
   metrics: {
     gbPerSecond,
@@ -32,7 +34,9 @@ export default {
       name: 'children that live',
       measure: 'phases',
       parameters: { program: nothing, target, alive: crowds.join('+'), count: 40 },
+      quick: { count: 25 },
       rounds: 2,
+      longRun: true,
       rivals: [CHILD_PROCESS],
       why: 'they do not tell a start and an end apart',
       metrics: Object.fromEntries([...phase('startUs', 'start'), ...phase('endUs', 'end')]),

@@ -20,6 +20,7 @@ export default {
     },
     {
       name: '+1 GiB',
+      longRun: true,
       measure: 'start',
       parameters: { program: nothing, pipes: 0, count: 20, memoryGiB: 1 },
       quick: { count: 10 },

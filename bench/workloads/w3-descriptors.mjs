@@ -13,7 +13,7 @@ export default {
       measure: 'start',
       parameters: { program: nothing, pipes: 2, count: 40, descriptors: 10_000 },
       quick: { count: 25 },
-      rounds: 4,
+      rounds: 3,
       rivals,
       metrics: {
         wallUs: withGoals(wallUs, beats(CHILD_PROCESS, 1.5), nearLimit(1.5)),

@@ -12,16 +12,18 @@ const many = (inFlight) => ({
   measure: 'throughput',
   parameters: { program: nothing, pipes: 0, total: 400, inFlight },
   quick: { total: 250 },
-  rounds: 4,
-  rivals: [...rivals, 'execa'],
+  rounds: 3,
+  rivals,
   metrics: { perSecond: withGoals(perSecond, beats(CHILD_PROCESS, 6), nearLimit(0.7)), cpuUs },
 })
 
 const burst = (pipes, metrics) => ({
-  name: pipes === 0 ? '1000 end at once, no pipes' : '1000 end at once, 2 pipes',
+  name: pipes === 0 ? 'many end at once, no pipes' : 'many end at once, 2 pipes',
   measure: 'burst',
   parameters: { program: nothing, target, count: 1000, pipes },
+  quick: { count: 500 },
   rounds: 3,
+  longRun: true,
   rivals: [...rivals, 'Python'],
   metrics,
 })
@@ -44,6 +46,7 @@ export default {
       parameters: { program: nothing, target, alive: '0+2000', count: 60 },
       quick: { count: 40 },
       rounds: 3,
+      longRun: true,
       rivals,
       metrics: {
         cpuUs0: { ...cpuUs, label: `${cpuUs.label}, none` },

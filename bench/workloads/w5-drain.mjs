@@ -8,7 +8,7 @@ const MiB = 1024 * 1024
 const measured = (name, more, rate, cpu) => ({
   name,
   measure: 'drain',
-  rounds: 4,
+  rounds: 3,
   rivals,
   metrics: { gbPerSecond: withGoals(gbPerSecond, ...rate), cpuPerGb: withGoals(cpuPerGb, ...cpu) },
   ...more,

@@ -16,7 +16,7 @@ const measured = (name, place, parameters, metrics, more = {}) => ({
   place,
   parameters: { target, ...parameters },
   quick: { count: Math.ceil(parameters.count / 2) },
-  rounds: 4,
+  rounds: 3,
   rivals,
   metrics,
   ...more,
@@ -60,7 +60,7 @@ export default {
         wallUs: withGoals(wallUs, beats('fork() json', 4), beats('fork() advanced', 1.3), beats(CHILD_PROCESS, 0.87)),
         cpuUs,
       },
-      { rivals: ['C limit', CHILD_PROCESS], variants: [ipc('json'), ipc('advanced')], rounds: 3 },
+      { rivals: ['C limit', CHILD_PROCESS], variants: [ipc('json'), ipc('advanced')], longRun: true },
     ),
   ],
 }

@@ -12,7 +12,7 @@ export default {
       name: '10 MB, 500 ms',
       measure: 'busy',
       parameters: { program: nothing, target, bytes: 10 * 1024 * 1024, busyMs: 500 },
-      rounds: 4,
+      rounds: 3,
       rivals: ['C limit', CHILD_PROCESS, 'Bun.spawn', 'Deno.Command'],
       metrics: { childMs: withGoals(childMs, beats(CHILD_PROCESS, 30), atMost(20), nearLimit(5)) },
     },

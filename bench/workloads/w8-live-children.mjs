@@ -8,15 +8,17 @@ const descriptors = { unit: '', better: 'less', label: "host's descriptors for e
 const alive = (pipes, metrics) => ({
   name: pipes === 0 ? 'no pipes' : '2 pipes',
   measure: 'burst',
-  parameters: { program: nothing, target, count: 1000, pipes },
+  parameters: { program: nothing, target, count: 500, pipes },
+  quick: { count: 250 },
   rounds: 2,
+  longRun: true,
   rivals: ['C limit', CHILD_PROCESS, 'Bun.spawn', 'Deno.Command', 'Python', 'execa'],
   metrics,
 })
 
 export default {
   id: 'W8',
-  title: '1000 children that live',
+  title: '500 children that live',
   cases: [
     alive(0, { residentKiB, descriptors: withGoals(descriptors, atMost(1)) }),
     alive(2, {

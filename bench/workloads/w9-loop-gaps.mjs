@@ -11,7 +11,7 @@ const starts = (name, inFlight, times) => ({
   name,
   measure: 'gaps',
   parameters: { program: nothing, pipes: 2, total: 500, inFlight },
-  rounds: 4,
+  rounds: 3,
   rivals: [CHILD_PROCESS, 'Bun.spawn', 'Deno.Command', 'execa'],
   why: 'no event loop to look at, or no pipes',
   metrics: { maxGapMs: withGoals(maxGapMs, beats(CHILD_PROCESS, times), atMost(10)), gapMs, totalMs, cpuMs },

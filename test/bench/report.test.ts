@@ -106,8 +106,8 @@ test('a case that cannot run here, and a rival that failed, are said [N-19]', as
   const { workloadText } = await report
   const text = workloadText(result(time(), {}, { impossible: 'there is no taskset', notes: ['execa failed in round 1: no figures'] }))
 
-  expect(text).toContain('a case: not measured: there is no taskset')
-  expect(text).toContain('a case: execa failed in round 1: no figures')
+  expect(text).toContain('all: not measured: there is no taskset')
+  expect(text).toContain('all: execa failed in round 1: no figures')
   expect(text).not.toContain('|')
 })
 
