@@ -10,7 +10,11 @@ interface Line {
 }
 type Counts = Record<string, unknown>
 const compare = load<{ compare: (budget: Counts, counted: Counts) => Line[] }>('counts/compare')
-const syscalls = load<{ readTrace: (text: string) => { child: Counts; host: Counts } }>('counts/syscalls')
+interface Syscalls {
+  readTrace: (text: string) => { child: Counts; host: Counts }
+  fewest: (counts: Counts[]) => Counts
+}
+const syscalls = load<Syscalls>('counts/syscalls')
 
 const budget = {
   tolerance: { syscalls: 0.05, waking: 0.5, single: { waitid: 0.5 }, instructions: 0.1, allocatedBytes: 0.1 },
@@ -40,6 +44,15 @@ test('a trace is sorted into the calls of a child up to its exec and those of th
 
   expect(child).toEqual({ dup3: 1, execve: 1 })
   expect(host).toEqual({ execve: 1, clone3: 2, close: 1 })
+})
+
+test('of several countings the fewest of each call counts, and a call that one of them lacks does not [P-3]', async () => {
+  const { fewest } = await syscalls
+
+  expect(fewest([{ host: { close: 6, ppoll: 1 }, waking: 30 }, { host: { close: 7 }, waking: 24 }])).toEqual({
+    host: { close: 6 },
+    waking: 24,
+  })
 })
 
 test('counts that are as budgeted pass, each by its name [P-3]', async () => {
