@@ -35,7 +35,7 @@ function told(what, why) {
 function report(lines) {
   for (const { name, counted, budget, verdict } of lines) {
     if (verdict === 'over') console.log(`over    ${name}: ${counted}, and the budget is ${budget}`)
-    if (verdict === 'under') console.log(`under   ${name}: ${counted} of ${budget}; npm run check:budget -- --update keeps it`)
+    if (verdict === 'under') console.log(`under   ${name}: ${counted} of ${budget}; --update keeps the gain`)
   }
   const failed = lines.filter(({ verdict }) => verdict === 'over').length
   console.log(`${lines.length - failed} passed, ${failed} failed`)

@@ -1,5 +1,5 @@
-// Draws how many times better this package is than its two nearest rivals, one row a case, as an SVG that can be read in
-// light and dark surroundings and by who cannot see it.
+// Draws how many times better this package is than its two nearest rivals, one row a case, as an SVG that can be
+// read in light and dark surroundings and by who cannot see it.
 const BARS = [
   { against: 'child_process', className: 'node' },
   { against: 'Bun.spawn', className: 'bun' },
@@ -65,7 +65,8 @@ function makeScale(ratios) {
 function legend() {
   const entries = BARS.map(({ against, className }, i) => {
     const x = LEFT + i * 190
-    return `<rect class="${className}" x="${x}" y="12" width="12" height="12"/><text x="${x + 18}" y="23">against ${against}</text>`
+    const text = `<text x="${x + 18}" y="23">against ${against}</text>`
+    return `<rect class="${className}" x="${x}" y="12" width="12" height="12"/>${text}`
   })
   return ['<text x="16" y="23">times better, right of 1x</text>', ...entries]
 }

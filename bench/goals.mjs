@@ -35,7 +35,8 @@ const judgements = {
   nearLimit({ quotient }, metric, ours, series) {
     const value = pairedRatio(ours, series.get(LIMIT) ?? [])
     const less = metric.better === 'less'
-    return { text: `${less ? '≤' : '≥'} ${quotient}x the C limit`, value, met: less ? value <= quotient : value >= quotient }
+    const met = less ? value <= quotient : value >= quotient
+    return { text: `${less ? '≤' : '≥'} ${quotient}x the C limit`, value, met }
   },
   atMost({ value: bound }, metric, ours) {
     const value = median(ours)

@@ -7,8 +7,9 @@ const GIB = 1024 ** 3
 
 export function describeMachine() {
   const gib = (bytes) => Math.round(bytes / GIB)
+  const usable = `${allowedCpus().length} of ${cpus().length} CPUs usable`
   return [
-    `${cpus()[0]?.model ?? process.arch}, ${allowedCpus().length} of ${cpus().length} CPUs usable, load ${loadavg()[0].toFixed(1)}`,
+    `${cpus()[0]?.model ?? process.arch}, ${usable}, load ${loadavg()[0].toFixed(1)}`,
     `Linux ${release()}, ${gib(totalmem())} GiB of memory, at most ${mostDescriptors()} descriptors`,
   ]
 }

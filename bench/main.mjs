@@ -23,7 +23,9 @@ try {
 
 function run(options) {
   if (options.list) {
-    for (const { id, title, cases } of workloads) console.log(`${id}  ${title}: ${cases.map(({ name }) => name).join('; ')}`)
+    for (const { id, title, cases } of workloads) {
+      console.log(`${id}  ${title}: ${cases.map(({ name }) => name).join('; ')}`)
+    }
     return
   }
   const begin = Date.now()

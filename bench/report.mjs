@@ -110,7 +110,8 @@ function seriesOfOurs(cases, name, metric) {
 
 function table(head, rows) {
   const widths = head.map((title, i) => Math.max(...[title, ...rows.map((row) => row[i])].map((text) => text.length)))
-  const line = (cells) => `| ${cells.map((text, i) => (i < 2 ? text.padEnd(widths[i]) : text.padStart(widths[i]))).join(' | ')} |`
+  const padded = (text, i) => (i < 2 ? text.padEnd(widths[i]) : text.padStart(widths[i]))
+  const line = (cells) => `| ${cells.map(padded).join(' | ')} |`
   const rule = `|${widths.map((width, i) => (i < 2 ? '-'.repeat(width + 2) : `${'-'.repeat(width + 1)}:`)).join('|')}|`
   return [line(head), rule, ...rows.map(line)]
 }

@@ -8,8 +8,7 @@
 export function compare({ tolerance, ...budget }, counted) {
   const lines = []
   const add = (name, found = 0, allowed = 0, share) => {
-    const verdict = found > allowed * (1 + share) + EPSILON ? 'over' : found < allowed * (1 - share) - EPSILON ? 'under' : 'ok'
-    lines.push({ name, counted: found, budget: allowed, verdict })
+    lines.push({ name, counted: found, budget: allowed, verdict: verdictOf(found, allowed, share) })
   }
   const addAll = (prefix, found, allowed, share) => {
     for (const name of union(found, allowed)) {
@@ -32,5 +31,10 @@ export function compare({ tolerance, ...budget }, counted) {
 
 // Counts are means over starts: one stray call in four starts is the machine's, one in each is ours.
 const EPSILON = 0.25
+
+function verdictOf(found, allowed, share) {
+  if (found > allowed * (1 + share) + EPSILON) return 'over'
+  return found < allowed * (1 - share) - EPSILON ? 'under' : 'ok'
+}
 
 const union = (a, b) => [...new Set([...Object.keys(a), ...Object.keys(b)])].sort()

@@ -15,13 +15,15 @@ const works = {
 }
 
 export function whyNoInstructions() {
-  return spawnSync('valgrind', ['--version']).status === 0 ? undefined : 'there is no valgrind; install the package valgrind'
+  const { status } = spawnSync('valgrind', ['--version'])
+  return status === 0 ? undefined : 'there is no valgrind; install the package valgrind'
 }
 
 /** Gives instructions by work. */
 export function countInstructions() {
   const flags = ['-std=c++20', '-O2', '-fno-exceptions', '-fno-rtti', '-I', `${root}/native/core`]
-  const sources = ['bench/native/count.cpp', 'native/core/filter.cpp', 'native/core/retention.cpp', 'native/core/fd_plan.cpp']
+  const core = ['filter', 'retention', 'fd_plan'].map((name) => `native/core/${name}.cpp`)
+  const sources = ['bench/native/count.cpp', ...core]
   const { status, stderr } = spawnSync('c++', [...flags, '-o', program, ...sources], { cwd: root, encoding: 'utf8' })
   if (status !== 0) throw new Error(`count.cpp does not compile: ${stderr}`)
   const entries = Object.entries(works).map(([name, { words: [verb, amount], unit }]) => {
