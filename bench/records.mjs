@@ -6,7 +6,7 @@ import { median, pairedRatio, pairs } from './statistics.mjs'
 /**
  * `ours`, `rival` and `limit` are medians over the rounds. `ratio` says how many times better ours is than the rival's,
  * `ofLimit` is ours divided by the limit's; both are medians of quotients inside a round. `n` counts the rounds that have
- * both. What was not measured is null.
+ * both. What was not measured is null, and so is `against` where no rival took part.
  */
 export function toRecords(results) {
   return results.flatMap(({ workload, cases }) => cases.flatMap((result) => recordsOfCase(workload.id, result)))
@@ -18,8 +18,9 @@ function recordsOfCase(workload, { ofCase, series }) {
     const byRival = series.get(name)
     const ours = byRival.get(OURS) ?? []
     const limit = byRival.get(LIMIT) ?? []
-    for (const [rival, values] of byRival) {
-      if (rival === OURS) continue
+    const others = [...byRival].filter(([rival]) => rival !== OURS)
+    // What no rival can do has one record without one.
+    for (const [rival, values] of others.length === 0 ? [[null, []]] : others) {
       records.push({
         workload,
         case: ofCase.name,

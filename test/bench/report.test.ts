@@ -135,6 +135,14 @@ test('a record has the medians, how many times better, and the distance to the l
   })
 })
 
+test('what no rival can do has one record with our figure alone [N-19]', async () => {
+  const { toRecords } = await load<{ toRecords: (results: Result[]) => Rec[] }>('records')
+
+  expect(toRecords([result(time(), { exactspawn: [10, 12, 14] })])).toMatchObject([
+    { against: null, ours: 12, rival: null, ratio: null, limit: null, ofLimit: null, n: 0 },
+  ])
+})
+
 test('the chart has a bar for each ratio, says them all in its description, and is well formed [N-19]', async () => {
   const { drawChart } = await load<{ drawChart: (records: Rec[]) => string }>('chart')
   const record = { workload: 'W1', case: 'small < large', metric: 'figure' }
