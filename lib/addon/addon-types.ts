@@ -206,6 +206,8 @@ export interface TestHooks {
 export interface NativeAddon {
   attach(onEvents: (events: Float64Array) => void): boolean
   setReferenced(referenced: boolean): void
+  /** The loop has turned since the last batch of events. */
+  turned(): void
 
   spawn(request: NativeSpawnRequest): number | NativeError
   cancelStart(child: number): void

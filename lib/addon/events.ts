@@ -2,6 +2,7 @@
  * The one way back from the native threads: batches of events, told to whoever listens for that number; and the one
  * count that says whether they keep the event loop alive.
  */
+import { setImmediate } from 'node:timers'
 import { addon } from './addon.js'
 import type { NativeAddon } from './addon-types.js'
 import { EVENT, EVENT_STRIDE } from './addon-types.js'
@@ -67,8 +68,14 @@ export function holdLoop(): () => void {
   }
 }
 
+// Not the global, which a vm context lacks; and taken at once: tests of users put clocks of their own in its place, and the
+// next batch would never be asked for.
+const nextTurn = setImmediate
+const turned = () => attached?.turned()
+
 // Native code has told these events and will not again: one listener's failure must not cost the others theirs.
 function dispatch(events: Float64Array): void {
+  nextTurn(turned)
   const failures: unknown[] = []
   for (let at = 0; at < events.length; at += EVENT_STRIDE) {
     const type = events[at] as number

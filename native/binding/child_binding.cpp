@@ -246,6 +246,12 @@ Napi::Value attach(const Napi::CallbackInfo& info) {
   return Napi::Boolean::New(info.Env(), attached);
 }
 
+// turned()
+Napi::Value turned(const Napi::CallbackInfo& info) {
+  Environment::of(info).turned();
+  return info.Env().Undefined();
+}
+
 // setReferenced(flag)
 Napi::Value set_referenced(const Napi::CallbackInfo& info) {
   Environment::of(info).set_referenced(info.Env(), info[0].As<Napi::Boolean>().Value());
@@ -263,6 +269,7 @@ Napi::Value end_children(const Napi::CallbackInfo& info) {
 void export_children(Napi::Env env, Napi::Object exports) {
   export_function(env, exports, "attach", attach);
   export_function(env, exports, "setReferenced", set_referenced);
+  export_function(env, exports, "turned", turned);
   export_function(env, exports, "spawn", spawn_child);
   export_function(env, exports, "cancelStart", cancel_start);
   export_function(env, exports, "forget", forget_child);

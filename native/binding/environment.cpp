@@ -15,7 +15,7 @@ namespace {
 constexpr int kExitWaitMs = 200;
 constexpr int kExitRemoveMs = 1000;
 // Events a call into JS: a burst of a thousand exits must not keep the loop from turning.
-constexpr size_t kBatch = 64;
+constexpr size_t kBatch = 16;
 constexpr int kStride = 2 + kEventFields;
 
 pid_t host = 0;
@@ -106,6 +106,29 @@ void Environment::emit(const Event& event) {
   Lock lock(mutex_);
   if (closed_ || function_ == nullptr) return;
   queue_.push_back(event);
+  schedule();
+}
+
+void Environment::emit_with_next(const Event& event) {
+  Lock lock(mutex_);
+  if (!closed_ && function_ != nullptr) queue_.push_back(event);
+}
+
+void Environment::flush() {
+  Lock lock(mutex_);
+  if (!closed_ && function_ != nullptr && !queue_.empty()) schedule();
+}
+
+// Node goes on calling a thread-safe function that is asked for while it runs, a thousand times before its loop turns:
+// with starts that begin more starts nothing else would run for a tenth of a second. So it is asked again only after the
+// loop has turned.
+void Environment::turned() {
+  Lock lock(mutex_);
+  scheduled_ = false;
+  if (!closed_ && function_ != nullptr && !queue_.empty()) schedule();
+}
+
+void Environment::schedule() {
   if (scheduled_) return;
   scheduled_ = true;
   // Under the lock: the clean-up hook takes the function away under the same lock, and a freed one aborts the host.
@@ -124,11 +147,9 @@ void Environment::deliver(napi_env env, napi_value function) {
     if (closed_) return;
     if (queue_.size() <= kBatch) {
       batch.swap(queue_);
-      scheduled_ = false;
     } else {
       batch.assign(queue_.begin(), queue_.begin() + kBatch);
       queue_.erase(queue_.begin(), queue_.begin() + kBatch);
-      napi_call_threadsafe_function(function_, nullptr, napi_tsfn_nonblocking);
     }
   }
   void* memory;

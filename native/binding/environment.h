@@ -32,8 +32,13 @@ class Environment final : public Counted<Environment>, public EventSink {
   // Whether a pending event keeps the event loop alive. Thread: JS.
   void set_referenced(Napi::Env env, bool referenced);
 
+  // The event loop has gone on since the last batch: the next one may come. Thread: JS.
+  void turned();
+
   // EventSink. Thread: any. After the environment has ended they do nothing.
   void emit(const Event& event) override;
+  void emit_with_next(const Event& event) override;
+  void flush() override;
   void adopt(uint32_t id, Lifecycle* child) override;
   void retain_sink() override { retain(); }
   void release_sink() override { release(); }
@@ -60,11 +65,12 @@ class Environment final : public Counted<Environment>, public EventSink {
   static void clean_up(void* self);
   static void call_js(napi_env env, napi_value function, void* self, void* data);
   void deliver(napi_env env, napi_value function);
+  void schedule();  // under the lock
 
   Mutex mutex_;
   Slots<ChildEntry> children_;
   bool closed_ = false;
-  bool scheduled_ = false;
+  bool scheduled_ = false;  // from the call that asks for JavaScript until the loop has turned after its batch
   napi_threadsafe_function function_ = nullptr;
   std::vector<Event> queue_;
 };

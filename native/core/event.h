@@ -31,6 +31,9 @@ struct Event {
 class EventSink {
  public:
   virtual void emit(const Event& event) = 0;
+  // Told together with the next event, or by flush(): an exit and its end are most often one wake-up of JavaScript.
+  virtual void emit_with_next(const Event& event) { emit(event); }
+  virtual void flush() {}
   // A start succeeded; comes right before its kStarted event.
   virtual void adopt(uint32_t id, Lifecycle* child) = 0;
   virtual void retain_sink() = 0;

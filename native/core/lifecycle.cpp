@@ -65,7 +65,7 @@ SysError Lifecycle::begin(Reactor* reactor, std::vector<CapturePipe> captures, R
     // for since then has met a reactor that did nothing.
     Lock lock(mutex_);
     begun_ = true;
-    look_again |= waiting_ > 0 || settle_wanted_ || ladder_requested_;
+    look_again |= exit_early_ || waiting_ > 0 || settle_wanted_ || ladder_requested_;
   }
   if (look_again) schedule();
   return {};
@@ -87,7 +87,7 @@ SysError Lifecycle::start_drains(std::vector<CapturePipe>* captures, const Ref<S
 
 // Without a pidfd a thread waits for the one child, without reaping it, and wakes the reactor.
 SysError Lifecycle::watch_exit() {
-  if (process_->pidfd() >= 0) return reactor_->add(process_->pidfd(), kReadable, false, this);
+  if (process_->pidfd() >= 0) return reactor_->add(process_->pidfd(), kReadable, true, this);
   retain();
   int failed = start_detached_thread(
       "xs-waiter", kWaiterStackBytes,

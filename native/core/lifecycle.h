@@ -119,6 +119,7 @@ class Lifecycle final : public Counted<Lifecycle>, private Handler, private Time
   // Any thread, under the lock.
   Mutex mutex_;
   bool begun_ = false;
+  bool exit_early_ = false;  // seen before the start was told
   EndedBy cause_ = EndedBy::kSelf;
   int waiting_ = 0;
   bool exit_seen_ = false;  // by the reactor: exit_told_, for the others

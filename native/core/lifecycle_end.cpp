@@ -59,7 +59,17 @@ class RemoveLeafJob final : public Job {
   Ref<Lifecycle> lifecycle_;
 };
 
-void Lifecycle::on_ready(uint32_t) { advance(); }
+// The pidfd is watched for one shot: it stays readable, and a child that has exited before its start is told would make
+// the reactor spin until then.
+void Lifecycle::on_ready(uint32_t) {
+  {
+    Lock lock(mutex_);
+    exit_early_ = !begun_;
+    if (exit_early_) return;
+  }
+  advance();
+  if (!exit_told_ && process_->pidfd() >= 0) reactor_->rearm(process_->pidfd(), kReadable, this);
+}
 
 void Lifecycle::on_time() {
   wake_at_ = kNever;
@@ -90,7 +100,8 @@ void Lifecycle::wake_in(int64_t ms) { wake_at_ = std::min(wake_at_, now_ms() + m
 void Lifecycle::advance() {
   if (settled_ || !begun()) return;
   wake_at_ = kNever;
-  if (!exit_told_ && process_->peek()) tell_exit();
+  bool exits = !exit_told_ && process_->peek();
+  if (exits) tell_exit();
   // Also after the leader's exit: members that nobody has settled yet are the child's too.
   if (timeout_at_ != kNever && now_ms() >= timeout_at_) {
     timeout_at_ = kNever;
@@ -99,6 +110,7 @@ void Lifecycle::advance() {
   step_ladder();
   if (exit_told_ && !ladder_.active() && settle_due()) settle();
   if (settled_) return;
+  if (exits && sink_.get() != nullptr) sink_->flush();
   reactor_->set_timer(this, std::min(wake_at_, timeout_at_));
 }
 
@@ -117,7 +129,7 @@ void Lifecycle::tell_exit() {
   event.fields[1] = status.signal;
   event.fields[2] = status.core_dumped;
   event.fields[3] = status.known;
-  sink_->emit(event);
+  sink_->emit_with_next(event);
 }
 
 void Lifecycle::send(int signal) {
