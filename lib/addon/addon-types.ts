@@ -235,6 +235,7 @@ export interface NativeAddon {
   directoryCreate(root: Uint8Array, prefix: Uint8Array): number
   directoryRemove(directory: number, root: Uint8Array, name: Uint8Array, timeoutMs: number): number
   directoryRemoveNow(directory: number, root: Uint8Array, name: Uint8Array, timeoutMs: number): void
+  directoryEmpty(directory: number, timeoutMs: number): number
   directorySweep(root: Uint8Array, timeoutMs: number): number
   taskResult(task: number): unknown
 

@@ -47,6 +47,12 @@ interface SystemFacts {
   syscall: string
 }
 
+interface Stayed {
+  path: string
+  /** Each names what stayed and why, as in `{ path, errno: 'EBUSY' }`. */
+  failures: readonly { path: string; errno: string }[]
+}
+
 interface PipeFacts {
   /** The host's descriptor, while it was open. */
   fd?: number
@@ -104,11 +110,8 @@ export interface SpecTypeDetails {
 export interface DirectoryDetails {
   ERR_PRIVATE_ROOT_UNAVAILABLE: Partial<SystemFacts> & { path: string; reason: string }
   ERR_PRIVATE_DIRECTORY_CREATE_FAILED: SystemFacts & { path: string }
-  /** Each failure names what stayed and why, as in `{ path, errno: 'EBUSY' }`. */
-  ERR_PRIVATE_DIRECTORY_REMOVE_FAILED: Partial<SystemFacts> & {
-    path: string
-    failures: readonly { path: string; errno: string }[]
-  }
+  ERR_PRIVATE_DIRECTORY_REMOVE_FAILED: Partial<SystemFacts> & Stayed
+  ERR_CLEANUP_FAILED: Partial<SystemFacts> & Stayed
 }
 
 export interface LifecycleDetails {
@@ -218,10 +221,10 @@ const words: { readonly [C in ErrorCode]: (details: Details[C]) => string } = {
   ERR_PRIVATE_ROOT_UNAVAILABLE: ({ path, reason }) => `use private root ${quote(path)}: ${reason}`,
   ERR_PRIVATE_DIRECTORY_CREATE_FAILED: ({ path, errno }) =>
     `create private directory ${quote(path)}: ${why(errno)}`,
-  ERR_PRIVATE_DIRECTORY_REMOVE_FAILED: ({ path, failures: [first, ...more] }) =>
-    `remove private directory ${quote(path)}: ` +
-    (first === undefined ? 'it stayed' : `${quote(first.path)} stayed by ${first.errno}`) +
-    (more.length === 0 ? '' : `, and ${more.length} more`),
+  ERR_PRIVATE_DIRECTORY_REMOVE_FAILED: ({ path, failures }) =>
+    `remove private directory ${quote(path)}: ${stayed(failures) ?? 'it stayed'}`,
+  ERR_CLEANUP_FAILED: ({ path, errno, failures }) =>
+    `clean private directory ${quote(path)}: ${stayed(failures) ?? why(errno)}`,
 
   ERR_WAIT_TIMEOUT: ({ timeoutMs }) => `wait for the child: still running after ${timeoutMs} ms`,
   ERR_SIGNAL_FAILED: ({ signal, errno }) => `send ${signal}: ${why(errno)}`,
@@ -311,6 +314,11 @@ function cut(text: string, maxChars: number): string {
 
 function why(errno: number | undefined): string {
   return errno === undefined ? 'no errno' : [errnoName(errno), errnoText(errno)].filter(Boolean).join(', ')
+}
+
+function stayed([first, ...more]: Stayed['failures']): string | undefined {
+  if (first === undefined) return undefined
+  return `${quote(first.path)} stayed by ${first.errno}` + (more.length === 0 ? '' : `, and ${more.length} more`)
 }
 
 function written(bytes: number | undefined): string {

@@ -77,6 +77,16 @@ export class PrivateDirectory implements AsyncDisposable {
     dropped.unregister(this)
   }
 
+  /**
+   * Removes all it holds, never through a link, and keeps the directory itself, 0700 again whatever it was made to be.
+   *
+   * @throws {DirectoryError} ERR_CLEANUP_FAILED names what stayed; the rest is gone. Also when the directory was removed,
+   *   or was moved away from its path
+   */
+  async empty(bounds: RemovalBounds = {}): Promise<void> {
+    await this.#state.empty(readRemovalMs(bounds))
+  }
+
   [Symbol.asyncDispose](): Promise<void> {
     return this.remove()
   }
@@ -111,6 +121,12 @@ class DirectoryState {
     native.directoryRemoveNow(this.#directory, Buffer.from(this.#root), Buffer.from(this.#name), timeoutMs)
   }
 
+  async empty(timeoutMs: number): Promise<void> {
+    const result = await runTask<NativeRemoveResult>((native) => native.directoryEmpty(this.#directory, timeoutMs))
+    if (result.error === undefined && result.complete) return
+    throw new DirectoryError('ERR_CLEANUP_FAILED', this.#factsOf(result, this.path))
+  }
+
   async #remove(timeoutMs: number): Promise<void> {
     const result = await runTask<NativeRemoveResult>((native) => {
       return native.directoryRemove(this.#directory, Buffer.from(this.#root), Buffer.from(this.#name), timeoutMs)
@@ -120,12 +136,15 @@ class DirectoryState {
     removeLive(this)
   }
 
-  #failureOf({ error, complete, deadlinePassed, failures }: NativeRemoveResult): DirectoryError | undefined {
-    if (error === undefined && complete) return undefined
-    const stayed = failuresIn(this.#root, failures)
+  #failureOf(result: NativeRemoveResult): DirectoryError | undefined {
+    if (result.error === undefined && result.complete) return undefined
+    return new DirectoryError('ERR_PRIVATE_DIRECTORY_REMOVE_FAILED', this.#factsOf(result, this.#root))
+  }
+
+  #factsOf({ error, deadlinePassed, failures }: NativeRemoveResult, base: string) {
+    const stayed = failuresIn(base, failures)
     if (deadlinePassed) stayed.push({ path: this.path, errno: 'ETIMEDOUT' })
-    const details = { path: this.path, failures: stayed, ...systemFacts(error) }
-    return new DirectoryError('ERR_PRIVATE_DIRECTORY_REMOVE_FAILED', details)
+    return { path: this.path, failures: stayed, ...systemFacts(error) }
   }
 }
 

@@ -1,4 +1,6 @@
 // Private directories, on the file threads.
+#include <errno.h>
+
 #include "environment.h"
 #include "exports.h"
 #include "marshal.h"
@@ -25,6 +27,13 @@ void set_error(Napi::Env env, Napi::Object object, const DirectoryError& error) 
   if (!error) return;
   object.Set("rootProblem", static_cast<double>(error.root));
   object.Set("error", to_js(env, error.system));
+}
+
+void set_report(Napi::Env env, Napi::Object object, const RemovalReport& report) {
+  object.Set("complete", report.complete());
+  object.Set("deadlinePassed", report.deadline_passed);
+  object.Set("failed", static_cast<double>(report.failed));
+  object.Set("failures", failures_of(env, report));
 }
 
 class CreateTask final : public FileTask {
@@ -72,15 +81,43 @@ class RemoveTask final : public FileTask {
   Napi::Value result(Napi::Env env, Environment&) override {
     Napi::Object object = Napi::Object::New(env);
     set_error(env, object, error_);
-    object.Set("complete", report_.complete());
-    object.Set("deadlinePassed", report_.deadline_passed);
-    object.Set("failed", static_cast<double>(report_.failed));
-    object.Set("failures", failures_of(env, report_));
+    set_report(env, object, report_);
     return object;
   }
 
   const std::string root_, name_;
   const int64_t deadline_;
+  RemovalReport report_;
+  DirectoryError error_;
+};
+
+class EmptyTask final : public FileTask {
+ public:
+  // A descriptor of its own: the directory may be removed, and its own one closed, while this runs.
+  EmptyTask(const PrivateDirectory* directory, int64_t deadline) : deadline_(deadline) {
+    if (directory == nullptr) {
+      error_ = SysError{Stage::kNone, Syscall::kOpenat, EBADF, -1};
+    } else {
+      error_ = duplicate(directory->fd.get(), Stage::kNone, &fd_);
+      path_ = directory->path;
+    }
+  }
+
+ private:
+  void work() override {
+    if (!error_) empty_private_directory(fd_.get(), path_, deadline_, &report_);
+  }
+
+  Napi::Value result(Napi::Env env, Environment&) override {
+    Napi::Object object = Napi::Object::New(env);
+    set_error(env, object, error_);
+    set_report(env, object, report_);
+    return object;
+  }
+
+  const int64_t deadline_;
+  UniqueFd fd_;
+  std::string path_;
   RemovalReport report_;
   DirectoryError error_;
 };
@@ -136,6 +173,12 @@ Napi::Value directory_remove_now(const Napi::CallbackInfo& info) {
   return info.Env().Undefined();
 }
 
+// directoryEmpty(directory, timeoutMs) -> task
+Napi::Value directory_empty(const Napi::CallbackInfo& info) {
+  std::unique_ptr<PrivateDirectory>* found = Environment::of(info).directories.find(id_argument(info));
+  return submit(info, new EmptyTask(found == nullptr ? nullptr : found->get(), deadline_of(info, 1)));
+}
+
 // directorySweep(root, timeoutMs) -> task
 Napi::Value directory_sweep(const Napi::CallbackInfo& info) {
   return submit(info, new SweepTask(bytes_of(info[0]), deadline_of(info, 1)));
@@ -154,6 +197,7 @@ void export_directories(Napi::Env env, Napi::Object exports) {
   export_function(env, exports, "directoryCreate", directory_create);
   export_function(env, exports, "directoryRemove", directory_remove);
   export_function(env, exports, "directoryRemoveNow", directory_remove_now);
+  export_function(env, exports, "directoryEmpty", directory_empty);
   export_function(env, exports, "directorySweep", directory_sweep);
   export_function(env, exports, "taskResult", task_result);
 }

@@ -207,6 +207,13 @@ DirectoryError remove_private_directory(const std::string& root, const std::stri
   return {};
 }
 
+void empty_private_directory(int directory, const std::string& path, int64_t deadline, RemovalReport* report) {
+  empty_directory(directory, deadline, report);
+  FileFacts held, named;
+  bool same = facts_of(directory, &held) == 0 && facts_at(AT_FDCWD, path.c_str(), &named) == 0 && named.id == held.id;
+  if (!same) report->add(".", Syscall::kFstatat, ESTALE);
+}
+
 DirectoryError sweep_private_root(const std::string& root, int64_t deadline, SweepReport* report) {
   UniqueFd root_fd;
   if (DirectoryError error = open_private_root(without_trailing_slashes(root), &root_fd)) return error;

@@ -73,6 +73,10 @@ DirectoryError create_private_directory(const std::string& root, const std::stri
 DirectoryError remove_private_directory(const std::string& root, const std::string& name, int64_t deadline,
                                         RemovalReport* report);
 
+// Removes all entries of a private directory, open as `directory`, and gives it back its mode 0700; it stays. If its
+// path leads elsewhere by now, that is reported as ESTALE of ".": what is made by the path next would not be in it.
+void empty_private_directory(int directory, const std::string& path, int64_t deadline, RemovalReport* report);
+
 struct SweepReport {
   // Directories, or owner files whose directory never was.
   uint64_t removed = 0;

@@ -92,6 +92,11 @@ export const errorSamples: { [C in ErrorCode]: [error: ErrorOf<C>, Class: { prot
     DirectoryError,
     "remove private directory '/srv/a': 'b' stayed by EBUSY, and 1 more",
   ],
+  ERR_CLEANUP_FAILED: [
+    new DirectoryError('ERR_CLEANUP_FAILED', { path: '/srv/a', failures: [{ path: '/srv/a/b', errno: 'EBUSY' }] }),
+    DirectoryError,
+    "clean private directory '/srv/a': '/srv/a/b' stayed by EBUSY",
+  ],
   ERR_WAIT_TIMEOUT: [
     new LifecycleError('ERR_WAIT_TIMEOUT', { timeoutMs: 5 }),
     LifecycleError,
