@@ -240,6 +240,7 @@ export interface NativeAddon {
   taskResult(task: number): unknown
 
   capabilities(): number
+  groupMembers(pgid: number): number
   setTestHooks(hooks: TestHooks): void
   /** Status flags of fcntl(2), or a negative errno. */
   fdStatus(fd: number): number

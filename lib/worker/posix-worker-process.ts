@@ -22,6 +22,9 @@ import type { WorkerLogSnapshot } from './log-snapshot.js'
 import { liveLogSnapshot } from './log-snapshot.js'
 import { ProtocolEndpoints, ProtocolReader, ProtocolWriter } from './protocol-endpoints.js'
 import type { WorkerCommand } from './worker-command.js'
+import { renewPrivatePlaces } from './worker-environment.js'
+import type { WorkerTraces } from './worker-traces.js'
+import { readTraces } from './worker-traces.js'
 
 /** The end of a worker: its exit and complete captures. */
 export interface WorkerOutput {
@@ -147,6 +150,22 @@ export class PosixWorkerProcess implements AsyncDisposable {
     this.#endpoints.checkIdle()
     this.#transferred = true
     return this.#endpoints
+  }
+
+  /**
+   * @internal Removes all that lies in the private directory and makes the private places anew, 0700 and empty.
+   *
+   * @throws {DirectoryError} ERR_CLEANUP_FAILED: something stayed, or a place could not be made
+   */
+  async renewDirectory(): Promise<void> {
+    if (this.#directory === undefined) return
+    await this.#directory.empty()
+    await renewPrivatePlaces(this.#directory.path)
+  }
+
+  /** @internal What the kernel shows of the worker just now. */
+  traces(): Promise<WorkerTraces> {
+    return readTraces(this.pid)
   }
 
   /** Gives both log prefixes as they are by now: incomplete, and without the beginning of a secret [M-21, M-23]. */

@@ -71,6 +71,20 @@ export async function makePrivatePlaces(directory: string, { uid, gid }: PlaceOw
   }
 }
 
+/**
+ * Makes every private place anew in a directory that was emptied.
+ *
+ * @throws {DirectoryError} ERR_CLEANUP_FAILED: something came back meanwhile, or there is no room
+ */
+export async function renewPrivatePlaces(directory: string): Promise<void> {
+  try {
+    await makePrivatePlaces(directory)
+  } catch (cause) {
+    const { path = directory, code = 'unknown' } = cause as NodeJS.ErrnoException
+    throw new DirectoryError('ERR_CLEANUP_FAILED', { path: directory, failures: [{ path, errno: code }] }, { cause })
+  }
+}
+
 /** Gives the fixed variables of a worker whose private directory is this one. */
 export function fixedEnvironment(directory: string): Record<string, string> {
   const places = Object.entries(PRIVATE_PLACES).map(([name, place]) => [name, join(directory, place)])

@@ -113,6 +113,15 @@ export class WorkerSession implements AsyncDisposable {
     return this.#process.logSnapshot()
   }
 
+  /**
+   * @internal Checks that the worker has said nothing unasked. The session stays as it is.
+   *
+   * @throws {ProtocolError} ERR_RESPONSE_EXTRA, or ERR_FRAME_… when it is no response either
+   */
+  checkSilent(): void {
+    this.#refuseUnasked()
+  }
+
   /** Makes a dataset; for a dataset materializer. */
   materialize(fields: RequestFields['materialize'], bounds: CallBounds = {}): Promise<ResultFields['materialize']> {
     return this.#call('materialize', fields, bounds)

@@ -8,6 +8,7 @@
 #include "environment.h"
 #include "exports.h"
 #include "marshal.h"
+#include "process_table.h"
 #include "test_hooks.h"
 
 namespace exactspawn {
@@ -36,6 +37,34 @@ class ProbeTask final : public FileTask {
 Napi::Value probe(const Napi::CallbackInfo& info) {
   return Napi::Number::New(info.Env(),
                            FileTask::submit(Environment::of(info), spawner_pool(), Ref<FileTask>(new ProbeTask)));
+}
+
+class MembersTask final : public FileTask {
+ public:
+  explicit MembersTask(pid_t pgid) : pgid_(pgid) {}
+
+ private:
+  void work() override { told_ = list_group_members(pgid_, &members_); }
+
+  Napi::Value result(Napi::Env env, Environment&) override {
+    if (!told_) return env.Null();
+    Napi::Float64Array pairs = Napi::Float64Array::New(env, 2 * members_.size());
+    for (size_t i = 0; i < members_.size(); i++) {
+      pairs[2 * i] = members_[i].pid;
+      pairs[2 * i + 1] = static_cast<double>(members_[i].started);
+    }
+    return pairs;
+  }
+
+  const pid_t pgid_;
+  std::vector<GroupMember> members_;
+  bool told_ = false;
+};
+
+// groupMembers(pgid) -> task: live members without the leader, as pairs of number and start, or null where nothing tells
+Napi::Value group_members(const Napi::CallbackInfo& info) {
+  Ref<FileTask> task(new MembersTask(info[0].As<Napi::Number>().Int32Value()));
+  return Napi::Number::New(info.Env(), FileTask::submit(Environment::of(info), file_pool(), std::move(task)));
 }
 
 // setTestHooks({...}): process-wide, for tests only.
@@ -88,6 +117,7 @@ Napi::Value limit(const Napi::CallbackInfo& info) {
 
 void export_platform(Napi::Env env, Napi::Object exports) {
   export_function(env, exports, "capabilities", probe);
+  export_function(env, exports, "groupMembers", group_members);
   export_function(env, exports, "setTestHooks", set_hooks);
   export_function(env, exports, "fdStatus", fd_status);
   export_function(env, exports, "copyFd", copy_fd);

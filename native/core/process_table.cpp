@@ -17,7 +17,10 @@ struct Stat {
   char state;
   pid_t pgid;
   unsigned flags;
+  uint64_t started;
 };
+
+bool live(const Stat& stat) { return stat.state != 'Z' && stat.state != 'X'; }
 
 // proc_pid_stat(5): the name may hold spaces and parentheses, so the fields begin after the last ')'.
 bool read_stat(const char* path, Stat* out) {
@@ -28,9 +31,14 @@ bool read_stat(const char* path, Stat* out) {
   if (size <= 0) return false;
   text[size] = 0;
   const char* rest = strrchr(text, ')');
-  int ppid = 0, pgid = 0;
-  if (rest == nullptr || sscanf(rest + 1, " %c %d %d %*d %*d %*d %u", &out->state, &ppid, &pgid, &out->flags) != 4) return false;
+  if (rest == nullptr) return false;
+  int pgid = 0;
+  unsigned long long started = 0;
+  // Fields 3, 5, 9 and 22; between the last two: faults, times, priority, nice, threads, and one that is always 0.
+  constexpr char kFields[] = " %c %*d %d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu";
+  if (sscanf(rest + 1, kFields, &out->state, &pgid, &out->flags, &started) != 4) return false;
   out->pgid = pgid;
+  out->started = started;
   return true;
 }
 
@@ -61,9 +69,19 @@ int count_group_members(pid_t pgid, pid_t except) {
   each_process([&](pid_t pid) {
     if (pid == pgid || pid == except) return;
     Stat stat;
-    if (read_stat_of(pid, &stat) && stat.pgid == pgid && stat.state != 'Z' && stat.state != 'X') count++;
+    if (read_stat_of(pid, &stat) && stat.pgid == pgid && live(stat)) count++;
   });
   return count;
+}
+
+bool list_group_members(pid_t pgid, std::vector<GroupMember>* out) {
+  Stat own;
+  if (!read_stat_of(getpid(), &own)) return false;
+  each_process([&](pid_t pid) {
+    Stat stat;
+    if (pid != pgid && read_stat_of(pid, &stat) && stat.pgid == pgid && live(stat)) out->push_back({pid, stat.started});
+  });
+  return true;
 }
 
 bool never_executed(pid_t pid) {

@@ -38,6 +38,16 @@ int count_group_members(pid_t pgid, pid_t except) {
   return count;
 }
 
+bool list_group_members(pid_t pgid, std::vector<GroupMember>* out) {
+  for (const kinfo_proc& process : list_processes(KERN_PROC_PGRP, pgid)) {
+    const extern_proc& facts = process.kp_proc;
+    if (facts.p_pid == pgid || facts.p_stat == SZOMB) continue;
+    uint64_t started = static_cast<uint64_t>(facts.p_starttime.tv_sec) * 1000000 + static_cast<uint64_t>(facts.p_starttime.tv_usec);
+    out->push_back({facts.p_pid, started});
+  }
+  return true;
+}
+
 char process_state(pid_t pid) {
   std::vector<kinfo_proc> processes = list_processes(KERN_PROC_PID, pid);
   if (processes.empty()) return 0;

@@ -5,6 +5,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "child_case.h"
 #include "clock.h"
 #include "harness.h"
@@ -77,6 +79,29 @@ TEST("members that outlive the leader are counted and killed before the end is t
       CHECK_EQ(settled.fields[kCause], cause(EndedBy::kSelf));
       CHECK(group_gone(family.child.pid()));
     }
+  }
+}
+
+TEST("members are listed by number and start, without leader, zombies and other groups [N-14, B053]") {
+  Subreaper subreaper;
+  Family family({"fork-pause", "2", "--", "pause"}), stranger({"fork-pause", "1", "--", "pause"});
+  pid_t first = family.next_member(), second = family.next_member();
+  stranger.next_member();
+  pid_t pgid = family.child.pid();
+  std::vector<GroupMember> members, again;
+  CHECK(list_group_members(pgid, &members));
+  CHECK_EQ(members.size(), 2);
+  auto listed = [&](pid_t pid, const std::vector<GroupMember>& list) {
+    return std::count_if(list.begin(), list.end(), [&](const GroupMember& m) { return m.pid == pid && m.started > 0; });
+  };
+  CHECK(listed(first, members) == 1 && listed(second, members) == 1);
+  kill(second, SIGKILL);
+  CHECK(until([&] { return process_state(second) != 'S'; }));
+  CHECK(list_group_members(pgid, &again));
+  CHECK(again.size() == 1 && again[0].pid == first && listed(again[0].pid, members) == 1);
+  for (Family* each : {&family, &stranger}) {
+    send_group(each->child.pid(), SIGKILL);
+    each->child.settled();
   }
 }
 

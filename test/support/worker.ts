@@ -44,6 +44,11 @@ export function abuse(mode: string, phases = 'execute', argument = ''): LaunchRe
   return record(interpreter('python'), ['-S', worker('abuse.py'), mode, phases, argument])
 }
 
+/** A worker that does, slot by slot, what `prepare` tells it: fixtures/workers/reused.py. */
+export function reused(): LaunchRecord {
+  return record(interpreter('python'), ['-S', worker('reused.py')])
+}
+
 export function record(program: string, args: readonly string[]): LaunchRecord {
   return { program, args, environment: {}, secretChannels: [] }
 }
