@@ -9,6 +9,7 @@ export {
   LifecycleError,
   PipeError,
   ProtocolError,
+  ReuseError,
   SessionError,
   SpawnError,
   SpecError,

@@ -16,7 +16,7 @@ const layers = {
   protocol: ['base', 'io'],
   worker: ['base', 'io', 'addon', 'process', 'directory', 'protocol'],
   executor: ['base', 'process', 'worker'],
-  reuse: ['base', 'io', 'directory', 'protocol', 'worker', 'executor'],
+  reuse: ['base', 'io', 'process', 'protocol', 'worker', 'executor'],
   'backend/contract': ['base'],
   'backend/handle-state': ['base', 'backend/contract'],
   'backend/conformance': ['base', 'backend/contract'],

@@ -176,6 +176,11 @@ export interface SessionDetails {
   ERR_UNSUCCESSFUL_EXIT: { exit: ExitFacts }
 }
 
+export interface ReuseDetails {
+  ERR_UNKNOWN_CACHE_POLICY: { field: string; policy: string; known: readonly string[] }
+  ERR_INCOMPATIBLE_TIMING_POLICY: { field: string; timing: string; reason: string }
+}
+
 export interface Details
   extends AbortDetails,
     SpawnDetails,
@@ -186,7 +191,8 @@ export interface Details
     CapabilityDetails,
     PipeDetails,
     ProtocolDetails,
-    SessionDetails {}
+    SessionDetails,
+    ReuseDetails {}
 
 export type ErrorCode = keyof Details
 
@@ -295,6 +301,11 @@ const words: { readonly [C in ErrorCode]: (details: Details[C]) => string } = {
   ERR_UNSUCCESSFUL_EXIT: ({ exit }) =>
     `end worker: it exited with ${exit.signal ?? exit.code ?? 'an unknown status'}`,
   ERR_INVALID_ROLE: ({ phase, role }) => `begin ${quote(phase)}: not for a worker in role ${quote(role)}`,
+
+  ERR_UNKNOWN_CACHE_POLICY: ({ field, policy, known }) =>
+    `check policy field ${quote(field)}: ${quote(policy)} is no cache policy; there is ${known.join(', ')}`,
+  ERR_INCOMPATIBLE_TIMING_POLICY: ({ field, timing, reason }) =>
+    `check policy field ${quote(field)} with timing ${quote(timing)}: ${reason}`,
 }
 
 // A subject comes from outside: inspect quotes it and escapes what could forge a second log line.

@@ -15,6 +15,7 @@ import type {
   LifecycleDetails,
   PipeDetails,
   ProtocolDetails,
+  ReuseDetails,
   SessionDetails,
   SpawnDetails,
   SpecDetails,
@@ -93,6 +94,8 @@ export const PipeError = family<keyof PipeDetails>('PipeError')
 export const ProtocolError = family<keyof ProtocolDetails>('ProtocolError')
 /** A session with a worker cannot do what was asked. */
 export const SessionError = family<keyof SessionDetails>('SessionError')
+/** A worker cannot be used, or used again, as an attempt asks. */
+export const ReuseError = family<keyof ReuseDetails>('ReuseError')
 
 /** A real TypeError that carries a code: some misuse must be caught as a TypeError and told apart as well. */
 export const SpecTypeError = coded('TypeError', TypeError) as unknown as ErrorClass<
@@ -109,6 +112,7 @@ export type CapabilityError = ErrorOf<keyof CapabilityDetails>
 export type PipeError = ErrorOf<keyof PipeDetails>
 export type ProtocolError = ErrorOf<keyof ProtocolDetails>
 export type SessionError = ErrorOf<keyof SessionDetails>
+export type ReuseError = ErrorOf<keyof ReuseDetails>
 export type SpecTypeError = ErrorOf<keyof SpecTypeDetails | 'ERR_INVALID_SPEC'>
 
 /**

@@ -11,6 +11,7 @@ export {
   MiB,
   PipeError,
   ProtocolError,
+  ReuseError,
   SessionError,
   SpawnError,
   SpecError,

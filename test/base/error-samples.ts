@@ -6,6 +6,7 @@ import {
   LifecycleError,
   PipeError,
   ProtocolError,
+  ReuseError,
   SessionError,
   SpawnError,
   SpecError,
@@ -324,5 +325,15 @@ export const errorSamples: { [C in ErrorCode]: [error: ErrorOf<C>, Class: { prot
     new SessionError('ERR_INVALID_ROLE', { phase: 'reset', role: 'evaluator' }),
     SessionError,
     "begin 'reset': not for a worker in role 'evaluator'",
+  ],
+  ERR_UNKNOWN_CACHE_POLICY: [
+    new ReuseError('ERR_UNKNOWN_CACHE_POLICY', { field: 'policy.cachePolicy', policy: 'all', known: ['none'] }),
+    ReuseError,
+    "check policy field 'policy.cachePolicy': 'all' is no cache policy; there is none",
+  ],
+  ERR_INCOMPATIBLE_TIMING_POLICY: [
+    new ReuseError('ERR_INCOMPATIBLE_TIMING_POLICY', { field: 'policy.warmUps', timing: 'cold', reason: 'must be 0' }),
+    ReuseError,
+    "check policy field 'policy.warmUps' with timing 'cold': must be 0",
   ],
 }
