@@ -5,8 +5,9 @@ import { FIXED_VALUES, PRIVATE_PLACES } from '../../../lib/worker/worker-environ
 import type { LaunchRecord } from '../../../lib/worker.js'
 import { EXECUTION_SEMANTICS_VERSION, WIRE_PROTOCOL_VERSION } from '../../../lib/worker.js'
 import { launchIdentity, readLaunchRecord } from '../../../lib/worker.js'
-import { schemaAccepts } from './schema.js'
+import { schemaOf } from '../../support/json-schema.js'
 
+const schemaAccepts = schemaOf('launch-record.schema.json')
 const plain = { program: '/bin/true', args: ['a'], environment: { A: '1' }, secretChannels: [] }
 const channel = { name: 'token', by: 'variable', variable: 'TOKEN' }
 const withChannels = (...secretChannels: unknown[]) => ({ ...plain, secretChannels })
