@@ -177,6 +177,17 @@ export interface SessionDetails {
 }
 
 export interface ReuseDetails {
+  ERR_OWNER_BUSY: { attempt: string; lane?: number }
+  ERR_OWNER_ENDED: { lane?: number }
+  ERR_PREPARE_REQUIRED: { phase: string }
+  ERR_SLOT_ENDED: { phase: string }
+  ERR_SLOT_DEADLINE: { limitMs: number }
+  ERR_RESET_FAILED: { pid: number }
+  /** What the worker had after its reset that it had not after its handshake. */
+  ERR_SLOT_NOT_CLEAN: { left: readonly string[] }
+  ERR_WARM_UP_FAILED: { warmUpIndex: number }
+  ERR_WARM_UP_INVALID: { warmUpIndex: number; reason: string }
+  ERR_PUBLICATION_FAILED: { attempt: string }
   ERR_UNKNOWN_CACHE_POLICY: { field: string; policy: string; known: readonly string[] }
   ERR_INCOMPATIBLE_TIMING_POLICY: { field: string; timing: string; reason: string }
 }
@@ -302,6 +313,17 @@ const words: { readonly [C in ErrorCode]: (details: Details[C]) => string } = {
     `end worker: it exited with ${exit.signal ?? exit.code ?? 'an unknown status'}`,
   ERR_INVALID_ROLE: ({ phase, role }) => `begin ${quote(phase)}: not for a worker in role ${quote(role)}`,
 
+  ERR_OWNER_BUSY: ({ attempt, lane }) => `run attempt ${quote(attempt)}${onLane(lane)}: another one runs`,
+  ERR_OWNER_ENDED: ({ lane }) => `run attempt${onLane(lane)}: the owner has ended`,
+  ERR_PREPARE_REQUIRED: ({ phase }) => `begin ${quote(phase)}: this slot has prepared nothing`,
+  ERR_SLOT_ENDED: ({ phase }) => `begin ${quote(phase)}: the slot has ended, and its session is another one's`,
+  ERR_SLOT_DEADLINE: ({ limitMs }) => `run slot: not done after ${limitMs} ms`,
+  ERR_RESET_FAILED: ({ pid }) => `reset worker ${pid}: it cannot be used again`,
+  ERR_SLOT_NOT_CLEAN: ({ left }) => `clean worker after its slot: ${left.join(', ')}`,
+  ERR_WARM_UP_FAILED: ({ warmUpIndex }) => `warm up at index ${warmUpIndex}: it failed, so nothing is measured`,
+  ERR_WARM_UP_INVALID: ({ warmUpIndex, reason }) =>
+    `validate warm-up at index ${warmUpIndex}: ${quote(reason)}`,
+  ERR_PUBLICATION_FAILED: ({ attempt }) => `publish evidence of attempt ${quote(attempt)}: it is not durable`,
   ERR_UNKNOWN_CACHE_POLICY: ({ field, policy, known }) =>
     `check policy field ${quote(field)}: ${quote(policy)} is no cache policy; there is ${known.join(', ')}`,
   ERR_INCOMPATIBLE_TIMING_POLICY: ({ field, timing, reason }) =>
@@ -325,6 +347,10 @@ function cut(text: string, maxChars: number): string {
 
 function why(errno: number | undefined): string {
   return errno === undefined ? 'no errno' : [errnoName(errno), errnoText(errno)].filter(Boolean).join(', ')
+}
+
+function onLane(lane: number | undefined): string {
+  return lane === undefined ? '' : ` on lane ${lane}`
 }
 
 function stayed([first, ...more]: Stayed['failures']): string | undefined {

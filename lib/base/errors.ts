@@ -129,6 +129,11 @@ export function suppress(first: Error, later: readonly Error[]): void {
   Reflect.defineProperty(first, 'suppressed', { value, enumerable: true, configurable: true })
 }
 
+/** Gives any error as JSON has it, causes and suppressed ones too. */
+export function errorJson(error: Error): ErrorJson {
+  return json(error, []) as ErrorJson
+}
+
 /** Gives what was thrown as an Error: JavaScript lets anything be thrown. */
 export function toError(thrown: unknown): Error {
   return isError(thrown) ? thrown : new Error('something other than an error was thrown', { cause: thrown })

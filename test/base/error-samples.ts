@@ -336,4 +336,50 @@ export const errorSamples: { [C in ErrorCode]: [error: ErrorOf<C>, Class: { prot
     ReuseError,
     "check policy field 'policy.warmUps' with timing 'cold': must be 0",
   ],
+  ERR_OWNER_BUSY: [
+    new ReuseError('ERR_OWNER_BUSY', { attempt: 'b', lane: 2 }),
+    ReuseError,
+    "run attempt 'b' on lane 2: another one runs",
+  ],
+  ERR_OWNER_ENDED: [new ReuseError('ERR_OWNER_ENDED', {}), ReuseError, 'run attempt: the owner has ended'],
+  ERR_PREPARE_REQUIRED: [
+    new ReuseError('ERR_PREPARE_REQUIRED', { phase: 'execute' }),
+    ReuseError,
+    "begin 'execute': this slot has prepared nothing",
+  ],
+  ERR_SLOT_ENDED: [
+    new ReuseError('ERR_SLOT_ENDED', { phase: 'execute' }),
+    ReuseError,
+    "begin 'execute': the slot has ended, and its session is another one's",
+  ],
+  ERR_SLOT_DEADLINE: [
+    new ReuseError('ERR_SLOT_DEADLINE', { limitMs: 20 }),
+    ReuseError,
+    'run slot: not done after 20 ms',
+  ],
+  ERR_RESET_FAILED: [
+    new ReuseError('ERR_RESET_FAILED', { pid: 77 }),
+    ReuseError,
+    'reset worker 77: it cannot be used again',
+  ],
+  ERR_SLOT_NOT_CLEAN: [
+    new ReuseError('ERR_SLOT_NOT_CLEAN', { left: ['processes_left', 'late_bytes'] }),
+    ReuseError,
+    'clean worker after its slot: processes_left, late_bytes',
+  ],
+  ERR_WARM_UP_FAILED: [
+    new ReuseError('ERR_WARM_UP_FAILED', { warmUpIndex: 1 }),
+    ReuseError,
+    'warm up at index 1: it failed, so nothing is measured',
+  ],
+  ERR_WARM_UP_INVALID: [
+    new ReuseError('ERR_WARM_UP_INVALID', { warmUpIndex: 0, reason: 'not sorted' }),
+    ReuseError,
+    "validate warm-up at index 0: 'not sorted'",
+  ],
+  ERR_PUBLICATION_FAILED: [
+    new ReuseError('ERR_PUBLICATION_FAILED', { attempt: 'a' }),
+    ReuseError,
+    "publish evidence of attempt 'a': it is not durable",
+  ],
 }
