@@ -1,6 +1,6 @@
 /** Holds at most one worker, and decides for each attempt whether it is kept or replaced. */
 import { checkBounds } from '../base/deadline.js'
-import { ReuseError, suppress, toError } from '../base/errors.js'
+import { ExactSpawnError, ReuseError, suppress, toError } from '../base/errors.js'
 import { checkOptions } from '../process/options.js'
 import { invalid } from '../process/strings.js'
 import type { WorkerLogSnapshot } from '../worker/log-snapshot.js'
@@ -140,24 +140,33 @@ export class WorkerOwner implements AsyncDisposable {
     const record = new AttemptRecord(attempt, this.#options.lane)
     const tell = this.#teller(attempt)
     tell('begun', { measured: true })
+    let outcome: AttemptOutcome<T>
     try {
-      const outcome = await this.#measure(attempt, { record, tell, signal })
-      await this.#publish(outcome.evidence)
-      tell('completed', {})
-      return outcome
+      outcome = await this.#measure(attempt, { record, tell, signal })
     } catch (thrown) {
-      const error = toError(thrown)
-      await this.#lose(error)
-      // Evidence that could not be published has no terminal event, and no second try.
-      if ((error as { code?: string }).code === 'ERR_PUBLICATION_FAILED') throw error
-      try {
-        await this.#publish(record.failed(error))
-        tell('failed', { error })
-      } catch (later) {
-        suppress(error, [toError(later)])
-      }
+      throw await this.#fail(toError(thrown), record, tell)
+    }
+    try {
+      await this.#publish(outcome.evidence)
+    } catch (error) {
+      // No terminal event, and no second try: what is not on the disk has not happened.
+      await this.#lose(error as Error)
       throw error
     }
+    tell('completed', {})
+    return outcome
+  }
+
+  /** Ends the worker of a failed attempt, publishes what is known, and gives the error that is to be told. */
+  async #fail(error: Error, record: AttemptRecord, tell: Tell): Promise<Error> {
+    await this.#lose(error)
+    try {
+      await this.#publish(record.failed(error))
+      tell('failed', { error })
+    } catch (later) {
+      suppress(error, [toError(later)])
+    }
+    return error
   }
 
   async #measure<T>(attempt: ReadAttempt<T>, run: Run): Promise<AttemptOutcome<T>> {
@@ -221,6 +230,7 @@ export class WorkerOwner implements AsyncDisposable {
     try {
       await this.#options.publish?.(evidence)
     } catch (cause) {
+      if (ExactSpawnError.is(cause, 'ERR_PUBLICATION_FAILED')) throw cause
       throw new ReuseError('ERR_PUBLICATION_FAILED', { attempt: evidence.attempt }, { cause })
     }
   }
