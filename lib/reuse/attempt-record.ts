@@ -38,7 +38,8 @@ export class AttemptRecord {
     this.#replaced = replacement
   }
 
-  uses(worker: OwnedWorker, fresh: boolean): void {
+  /** Says which worker the attempt has from here on; none while one is launched. */
+  uses(worker: OwnedWorker | undefined, fresh: boolean): void {
     this.#worker = worker
     this.#fresh = fresh
   }

@@ -194,9 +194,9 @@ export class WorkerOwner implements AsyncDisposable {
     if (held !== undefined && !this.#spoiled) {
       replacement = replaced(held, attempt)
       if (replacement === undefined) {
+        record.uses(held, false)
         const reasons = await cleanSlot(held, signal, (step) => tell('cleaning', { step }))
         if (reasons.length === 0) {
-          record.uses(held, false)
           tell('kept', { pid: held.process.pid, instance: held.instance })
           return held
         }
@@ -210,6 +210,7 @@ export class WorkerOwner implements AsyncDisposable {
     // First the end of the old one: two are never alive here.
     await this.#drop()
     this.#lost = undefined
+    record.uses(undefined, false)
     tell('launching', {})
     const worker = await OwnedWorker.launch(this.#options.executor, attempt, signal)
     this.#held = worker

@@ -8,7 +8,7 @@ import { abuse, anyExecute, anyPrepare, record, rejection, reused, workerId } fr
 
 test.each([
   ['a program that is missing', record('/no/such/program', []), 'ERR_SPAWN_FAILED'],
-  ['a worker that is none', record('/bin/true', []), 'ERR_PROTOCOL_CLOSED'],
+  ['a worker that ends at hello', abuse('early-eof', 'hello'), 'ERR_FRAME_EARLY_EOF'],
   ['a worker that refuses hello', abuse('fails', 'hello'), 'ERR_WORKER_FAILURE'],
 ])('%s fails the launch, and leaves nothing [R-24]', async (_, launch, code) => {
   await using held = ownerOf()
@@ -24,6 +24,20 @@ test.each([
     warmups_on_this_attempt: [],
   })
   expect((await owner.run(attemptOf())).value.executes).toBe(1)
+})
+
+test('a launch that fails in another one\'s place tells whose, and no worker of its own [R-24, R-33]', async () => {
+  await using held = ownerOf()
+  const { owner, published } = held
+  const first = await owner.run(attemptOf())
+  const worker = partsOf({}, { launch: record('/no/such/program', []) })
+  await rejection(owner.run(attemptOf({}, { worker })))
+  const { instance } = first.evidence.context.worker_reuse.worker as { instance: string }
+  const replaced = { instance, reasons: ['key_changed'], changed: ['launch'] }
+  const cache = { cache_policy: 'no_persistent_caches' }
+  expect(published[1]?.context.worker_reuse).toEqual({ ...cache, replaced, warmups_on_this_attempt: [] })
+  expect(published[1]).not.toHaveProperty('logs')
+  await expectNothingRetained(owner, first.value.pid)
 })
 
 test.each<[string, unknown, string]>([

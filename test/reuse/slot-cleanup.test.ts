@@ -162,7 +162,11 @@ test('a failed reset fails the pending attempt, once, and the next one has a new
   const third = await owner.run(attemptOf())
   expect(third.value.pid).not.toBe(first.value.pid)
   expect(published.map(({ outcome }) => outcome)).toEqual(['completed', 'failed', 'completed'])
-  expect(published[2]?.context.worker_reuse.replaced?.reasons).toEqual(['earlier_failure'])
+  // It says which worker failed it, and what that one said.
+  const { instance } = first.evidence.context.worker_reuse.worker as { instance: string }
+  expect(published[1]?.context.worker_reuse.worker).toEqual({ instance, fresh: false, slot_ordinal: 0 })
+  expect(published[1]).toHaveProperty('logs.scope', 'worker_lifetime_to_snapshot')
+  expect(published[2]?.context.worker_reuse.replaced).toEqual({ instance, reasons: ['earlier_failure'], changed: [] })
 })
 
 test.each<[string, Acts['reset']]>([
