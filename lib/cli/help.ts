@@ -7,8 +7,9 @@ usage:
   exactspawn doctor [--json]                    what this machine offers, and what degrades
   exactspawn audit [--json]                     the same child by node:child_process and by exactspawn
   exactspawn worker check RECORD.json [options] whether a worker keeps wire protocol v1
+  exactspawn lanes PLAN.json [options]          slots on workers that are used again, a line a lane
 
-  exactspawn run --help, worker --help          the options
+  exactspawn run --help, worker --help, lanes --help  the options
   exactspawn --version
 `
 
@@ -61,4 +62,16 @@ Launches the worker of a record and takes it from hello to shutdown: docs/protoc
   --json                  one document
 
 exit code: 0 the protocol was kept, 1 a rule was broken, 125 the worker could not be started, 128 + n after a signal
+`
+
+export const LANES_HELP = `usage: exactspawn lanes PLAN.json [options]
+
+Runs the slots of a plan on lanes of workers that are used again: docs/reuse.md. On a terminal there is a line for each
+lane: attempt, phase, time in it, measured or warm-up, and what was replaced. Into a pipe goes a line for each event.
+
+  --journal FILE          appends the evidence of each attempt, on the disk before its end is told
+  --private-root DIR      where workers' directories are made (the system's temporary one)
+  --json                  one document: the evidence of all attempts
+
+exit code: 0 every attempt was completed, 1 one was not, 125 the plan cannot be meant, 128 + n after a signal
 `

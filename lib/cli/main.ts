@@ -14,6 +14,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   run: async () => (await import('./run.js')).run,
   doctor: async () => (await import('./doctor.js')).doctor,
   audit: async () => (await import('./audit-command.js')).audit,
+  lanes: async () => (await import('./lanes.js')).lanes,
   worker: async () => (await import('./worker-check.js')).worker,
 }
 

@@ -1,0 +1,108 @@
+/** A run with lanes as people see it: a line for each lane on a terminal, a line for each event elsewhere. */
+import { isatty } from 'node:tty'
+import type { OwnerEvent } from '../reuse/owner-events.js'
+import { printable, write } from './terminal.js'
+
+const REDRAW_MS = 100
+const UP = (lines: number) => `\u001b[${lines}A`
+const CLEAR_LINE = '\u001b[2K'
+// A line that is longer than the terminal is wide would be two, and the next drawing one too low.
+const WRAP = { off: '\u001b[?7l', on: '\u001b[?7h' }
+
+interface LaneState {
+  attempt: string
+  phase: string
+  kind: 'measured' | 'warm-up' | ''
+  sinceMs: number
+  completed: number
+  failed: number
+  replacements: number
+  lastReason: string
+}
+
+export class LanesView implements Disposable {
+  readonly #lanes: readonly LaneState[]
+  readonly #live: boolean
+  #timer: NodeJS.Timeout | undefined
+  #drawn = false
+
+  /** @param live whether lines are drawn over; asked of the terminal unless told */
+  constructor(lanes: number, live = isatty(1) && process.env['TERM'] !== 'dumb') {
+    this.#lanes = Array.from({ length: lanes }, () => ({
+      attempt: '',
+      phase: 'idle',
+      kind: '',
+      sinceMs: performance.now(),
+      completed: 0,
+      failed: 0,
+      replacements: 0,
+      lastReason: '',
+    }))
+    this.#live = live
+    if (!live) return
+    this.#draw()
+    this.#timer = setInterval(() => this.#draw(), REDRAW_MS)
+  }
+
+  readonly tell = (event: OwnerEvent): void => {
+    const lane = this.#lanes[event.lane as number] as LaneState
+    update(lane, event)
+    if (!this.#live) write(1, `lane ${(event.lane as number) + 1}  ${printable(event.attempt)}  ${wordsOf(event)}\n`)
+  }
+
+  [Symbol.dispose](): void {
+    if (!this.#live) return
+    clearInterval(this.#timer)
+    this.#draw()
+  }
+
+  #draw(): void {
+    const lines = this.#lanes.map((lane, at) => `${CLEAR_LINE}${lineOf(lane, at)}\n`)
+    write(1, WRAP.off + (this.#drawn ? UP(lines.length) : '') + lines.join('') + WRAP.on)
+    this.#drawn = true
+  }
+}
+
+function update(lane: LaneState, event: OwnerEvent): void {
+  lane.attempt = event.attempt
+  lane.phase = event.type === 'cleaning' ? event.step : event.type
+  lane.sinceMs = performance.now()
+  if (event.type === 'begun' || event.type === 'measuring') lane.kind = 'measured'
+  if (event.type === 'warming-up') {
+    lane.kind = 'warm-up'
+    lane.phase = `warm-up ${event.index}`
+  }
+  if (event.type === 'completed') lane.completed++
+  if (event.type === 'failed') lane.failed++
+  if (event.type !== 'replaced') return
+  lane.replacements++
+  lane.lastReason = event.reasons.join(', ')
+}
+
+function lineOf(lane: LaneState, at: number): string {
+  const seconds = ((performance.now() - lane.sinceMs) / 1000).toFixed(1)
+  const replaced = `replaced ${lane.replacements}${lane.lastReason === '' ? '' : ` (${lane.lastReason})`}`
+  const counts = `done ${lane.completed}  failed ${lane.failed}  ${replaced}`
+  const cells = [`lane ${at + 1}`, lane.attempt.padEnd(12), lane.phase.padEnd(11), `${seconds.padStart(5)} s`, lane.kind.padEnd(8)]
+  return printable(`${cells.join('  ')}  ${counts}`)
+}
+
+function wordsOf(event: OwnerEvent): string {
+  switch (event.type) {
+    case 'begun':
+      return 'begun, measured'
+    case 'cleaning':
+      return event.step
+    case 'warming-up':
+      return `warm-up ${event.index}`
+    case 'launched':
+    case 'kept':
+      return `${event.type} ${event.pid}`
+    case 'replaced':
+      return `replaced: ${event.reasons.join(', ')}`
+    case 'failed':
+      return printable(`failed: ${event.error.message}`)
+    default:
+      return event.type
+  }
+}
