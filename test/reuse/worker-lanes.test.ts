@@ -68,6 +68,7 @@ test('a batch longer than the lanes runs as many at once as there are lanes, eac
         most = Math.max(most, ++running)
         order.push(id)
         try {
+          await until('both lanes at work', () => most >= 2)
           return await measure(session)
         } finally {
           running--
