@@ -4,7 +4,7 @@ import { checkedPid, endEscapee } from '../process/ends/children.js'
 import { alive } from '../support/process-table.js'
 import { until } from '../support/until.js'
 import type { Acts } from '../support/owner.js'
-import { attemptOf, expectNothingRetained, localExecutor, ownerOf, warmedAttempt } from '../support/owner.js'
+import { attemptOf, expectNothingRetained, heard, localExecutor, ownerOf, warmedAttempt } from '../support/owner.js'
 import { rejection } from '../support/worker.js'
 
 const memberIn = (bytes: Uint8Array): number => {
@@ -39,8 +39,7 @@ test('all that was left is told together, and a member dies with the worker it b
   await using held = ownerOf()
   const { owner, published } = held
   const acts = { execute: ['member', ['chdir', '/'], ['open', '/dev/null']], reset: ['late'] }
-  const first = await owner.run(attemptOf(acts))
-  await until('the word of the member', () => Buffer.from(first.logs.stdout.bytes).includes('member'))
+  const first = await owner.run(attemptOf({}, { measure: heard(acts, /^member \d+\n/m) }))
   const member = memberIn(first.logs.stdout.bytes)
   expect(alive(member)).toBe(true)
   const second = await owner.run(attemptOf())
@@ -98,7 +97,7 @@ test('a job that was aborted answers nobody: the next one has its own worker and
 test('a process that has left the group is neither found nor ended here: that is said, not hidden [R-15]', async () => {
   await using held = ownerOf()
   const { owner } = held
-  const first = await owner.run(attemptOf({ execute: ['escape'] }))
+  const first = await owner.run(attemptOf({}, { measure: heard({ execute: ['escape'] }, /^escapee \d+\n/m) }))
   const pid = checkedPid(Number(/escapee (\d+)/.exec(Buffer.from(first.logs.stdout.bytes).toString())?.[1]))
   try {
     expect((await owner.run(attemptOf())).value.pid).toBe(first.value.pid)

@@ -3,9 +3,10 @@ import { expect, test } from 'vitest'
 import { errorJson } from '../../lib/base/errors.js'
 import type { AttemptEvidence } from '../../lib/reuse/evidence.js'
 import { failureEvidence } from '../../lib/reuse/evidence.js'
+import type { SlotSession } from '../../lib/reuse/slot-session.js'
 import { schemaOf } from '../support/json-schema.js'
 import { until } from '../support/until.js'
-import { attemptOf, expectNothingRetained, localExecutor, ownerOf, partsOf, told, warmedAttempt, warmUpsOf } from '../support/owner.js'
+import { attemptOf, expectNothingRetained, heard, localExecutor, ownerOf, partsOf, told, warmedAttempt, warmUpsOf } from '../support/owner.js'
 import { abuse, rejection, reused } from '../support/worker.js'
 
 const accepts = schemaOf('attempt-evidence.schema.json')
@@ -138,10 +139,9 @@ test('a worker that stays gives its life up to here, from its first word on [R-3
   const say = (text: string) => ({ execute: [['say', text]] })
   await owner.run(warmedAttempt([say('warming')], { measure: attemptOf(say('first')).measure }))
   await owner.run(warmedAttempt([{}], { measure: attemptOf(say('second')).measure }))
-  const { logs, evidence } = await owner.run(warmedAttempt([{}], { measure: attemptOf(say('third')).measure }))
-  expect(textOf(logs.stdout)).toMatch(/^started\n/)
-  const written = 'started\nwarming\nfirst\nsecond\n'
-  expect(textOf(logs.stdout).startsWith(written) || written.startsWith(textOf(logs.stdout))).toBe(true)
+  const measure = heard(say('third'), /third\n/)
+  const { logs, evidence } = await owner.run(warmedAttempt([{}], { measure }))
+  expect(textOf(logs.stdout)).toBe('started\nwarming\nfirst\nsecond\nthird\n')
   expect(evidence.logs).toMatchObject({ complete: false, scope: 'worker_lifetime_to_snapshot' })
   expect(Object.keys(logs).toSorted()).toEqual(['complete', 'scope', 'stderr', 'stdout'])
 })
@@ -150,8 +150,13 @@ test('a snapshot keeps to the limit and tells no exit, also of a worker that has
   const executor = localExecutor({ stdoutBytes: 10, stderrBytes: 0 })
   await using held = ownerOf({ executor })
   const { owner, published } = held
-  const { logs } = await owner.run(attemptOf({ execute: [['say', 'x'.repeat(100)], ['sleep', 0.1]] }))
-  await until('the drain', () => logs.stdout.totalBytes >= 109)
+  const { measure } = attemptOf({ execute: [['say', 'x'.repeat(100)]] })
+  const drained = async (session: SlotSession) => {
+    const facts = await measure(session)
+    await until('the drain', () => session.logSnapshot().stdout.totalBytes === 109)
+    return facts
+  }
+  const { logs } = await owner.run(attemptOf({}, { measure: drained }))
   expect(textOf(logs.stdout)).toBe('started\nxx')
   expect(logs.stdout).toMatchObject({ truncated: true, totalBytes: 109 })
   await rejection(owner.run(attemptOf({ execute: ['crash'] })))
@@ -167,7 +172,7 @@ test('no secret is in snapshots, evidence, failures or events, nor the half of o
   const { owner, published, events } = held
   const channel = { name: 'token', by: 'variable', variable: 'TOKEN' } as const
   const worker = partsOf({ warmUps: 1 }, { launch: { ...reused(), secretChannels: [channel] } })
-  const acts = { execute: ['say-secret', 'half-secret', ['sleep', 0.1]] }
+  const acts = { execute: ['say-secret', 'half-secret'] }
   const betraying = warmUpsOf([{}], {
     run: async (session) => {
       const said = await attemptOf({ execute: ['say-secret'] }).measure(session)
@@ -176,7 +181,8 @@ test('no secret is in snapshots, evidence, failures or events, nor the half of o
     validate: async () => ({ valid: true, metrics: token }),
   })
   const secrets = { token }
-  const { logs } = await owner.run(attemptOf(acts, { worker, secrets, warmUps: betraying }))
+  const measure = heard(acts, /\[redacted\]\n\[redacted\]\n/)
+  const { logs } = await owner.run(attemptOf({}, { worker, secrets, warmUps: betraying, measure }))
   expect(textOf(logs.stdout)).toContain('[redacted]')
   expect(textOf(logs.stdout)).not.toContain(token.slice(0, 8))
   const failing = attemptOf({ execute: ['fail-with-secret'] }, { worker, secrets, warmUps: betraying })

@@ -96,6 +96,15 @@ export async function work(session: SlotSession, acts: Acts = {}): Promise<Facts
   return statistics as unknown as Facts
 }
 
+/** Such a slot, done when its worker's words have been drained. */
+export function heard(acts: Acts, word: RegExp): (session: SlotSession) => Promise<Facts> {
+  return async (session) => {
+    const facts = await work(session, acts)
+    await until(`${String(word)} in the log`, () => word.test(Buffer.from(session.logSnapshot().stdout.bytes).toString()))
+    return facts
+  }
+}
+
 let attempts = 0
 
 export function attemptOf(acts: Acts = {}, changes: Partial<Attempt<Facts>> = {}): Attempt<Facts> {
