@@ -22,6 +22,7 @@ import type { WorkerLogSnapshot } from './log-snapshot.js'
 import { liveLogSnapshot } from './log-snapshot.js'
 import { ProtocolEndpoints, ProtocolReader, ProtocolWriter } from './protocol-endpoints.js'
 import type { WorkerCommand } from './worker-command.js'
+import type { PlaceOwner } from './worker-environment.js'
 import { renewPrivatePlaces } from './worker-environment.js'
 import type { WorkerTraces } from './worker-traces.js'
 import { readTraces } from './worker-traces.js'
@@ -37,6 +38,8 @@ export class PosixWorkerProcess implements AsyncDisposable {
   readonly #child: Child
   readonly #endpoints: ProtocolEndpoints
   readonly #directory: PrivateDirectory | undefined
+  /** Whose the private places are, where not the host's. */
+  readonly #owner: PlaceOwner
   /** Takes the worker's secrets out of diagnostics. */
   readonly redact: Redactor
   #transferred = false
@@ -48,7 +51,9 @@ export class PosixWorkerProcess implements AsyncDisposable {
     endpoints: ProtocolEndpoints,
     redact: Redactor,
     directory: PrivateDirectory | undefined,
+    owner: PlaceOwner,
   ) {
+    this.#owner = owner
     this.#child = child
     this.#endpoints = endpoints
     this.redact = redact
@@ -101,7 +106,8 @@ export class PosixWorkerProcess implements AsyncDisposable {
         options.signal === undefined ? {} : { signal: options.signal },
       )
       const endpoints = new ProtocolEndpoints(responses.host, requests.host, redact)
-      return new PosixWorkerProcess(child, endpoints, redact, options.directory)
+      const owner = { ...(spec.uid === undefined ? {} : { uid: spec.uid }), ...(spec.gid === undefined ? {} : { gid: spec.gid }) }
+      return new PosixWorkerProcess(child, endpoints, redact, options.directory, owner)
     } catch (error) {
       for (const { child, host } of made) {
         child.close()
@@ -160,7 +166,7 @@ export class PosixWorkerProcess implements AsyncDisposable {
   async renewDirectory(): Promise<void> {
     if (this.#directory === undefined) return
     await this.#directory.empty()
-    await renewPrivatePlaces(this.#directory.path)
+    await renewPrivatePlaces(this.#directory.path, this.#owner)
   }
 
   /** @internal What the kernel shows of the worker just now. */

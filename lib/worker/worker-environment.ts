@@ -1,7 +1,7 @@
 /** The environment of a worker: fixed values, private places, the record's allowlist. Nothing of the host's [M-58]. */
 import { chmod, chown, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { DirectoryError } from '../base/errors.js'
+import { DirectoryError, errnoName, ExactSpawnError } from '../base/errors.js'
 
 /** The same for every worker, whatever the host's locale and clock [M-60]. */
 export const FIXED_VALUES: Readonly<Record<string, string>> = Object.freeze({
@@ -76,12 +76,14 @@ export async function makePrivatePlaces(directory: string, { uid, gid }: PlaceOw
  *
  * @throws {DirectoryError} ERR_CLEANUP_FAILED: something came back meanwhile, or there is no room
  */
-export async function renewPrivatePlaces(directory: string): Promise<void> {
+export async function renewPrivatePlaces(directory: string, owner: PlaceOwner): Promise<void> {
   try {
-    await makePrivatePlaces(directory)
+    await makePrivatePlaces(directory, owner)
   } catch (cause) {
-    const { path = directory, code = 'unknown' } = cause as NodeJS.ErrnoException
-    throw new DirectoryError('ERR_CLEANUP_FAILED', { path: directory, failures: [{ path, errno: code }] }, { cause })
+    if (!ExactSpawnError.is(cause, 'ERR_PRIVATE_DIRECTORY_CREATE_FAILED')) throw cause
+    const { path, errno } = cause.details
+    const failures = [{ path, errno: errnoName(errno) }]
+    throw new DirectoryError('ERR_CLEANUP_FAILED', { path: directory, failures }, { cause })
   }
 }
 

@@ -46,10 +46,10 @@ test('a place that cannot be made is told by its path and errno, and what is the
   chmodSync(directory, 0o700)
   mkdirSync(join(directory, 'home'))
   writeFileSync(join(directory, 'home', 'file'), 'kept')
-  expect(await rejection(renewPrivatePlaces(directory))).toMatchObject({
+  expect(await rejection(renewPrivatePlaces(directory, {}))).toMatchObject({
     code: 'ERR_CLEANUP_FAILED',
     details: { path: directory, failures: [{ path: join(directory, 'home'), errno: 'EEXIST' }] },
-    cause: { code: 'EEXIST' },
+    cause: { code: 'ERR_PRIVATE_DIRECTORY_CREATE_FAILED', cause: { code: 'EEXIST' } },
   })
   expect(readFileSync(join(directory, 'home', 'file'), 'utf8')).toBe('kept')
 })
