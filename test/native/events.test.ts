@@ -3,12 +3,13 @@ import { expect, test, vi } from 'vitest'
 import type { NativeAddon } from '../../lib/addon/addon-types.js'
 import { EVENT, EVENT_STRIDE } from '../../lib/addon/addon-types.js'
 
-test('a listener that throws keeps no event of its batch from the others [P-5]', async () => {
+test('a listener that throws keeps no event of its batch from the others, and no batch from coming [P-5]', async () => {
   let deliver = (_: Float64Array) => {}
   const attach = (given: typeof deliver) => void (deliver = given)
+  const turned = vi.fn()
   // The leak check has the module already, attached to the real addon.
   vi.resetModules()
-  vi.doMock('../../lib/addon/addon.js', () => ({ addon: () => ({ attach }) as unknown as NativeAddon }))
+  vi.doMock('../../lib/addon/addon.js', () => ({ addon: () => ({ attach, turned }) as unknown as NativeAddon }))
   const { connectedAddon, onChild, onPipe } = await import('../../lib/addon/events.js')
   vi.doUnmock('../../lib/addon/addon.js')
   connectedAddon()
@@ -31,4 +32,8 @@ test('a listener that throws keeps no event of its batch from the others [P-5]',
   events.forEach((event, index) => batch.set(event, index * EVENT_STRIDE))
   expect(() => deliver(batch)).toThrow(first)
   expect(told).toEqual([1, 40])
+  // The next batch is asked for once the loop has turned, and not before.
+  expect(turned).not.toHaveBeenCalled()
+  await new Promise((resolve) => setImmediate(resolve))
+  expect(turned).toHaveBeenCalledOnce()
 })
