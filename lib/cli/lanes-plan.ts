@@ -1,14 +1,13 @@
 /** The plan of a run with lanes: a worker, and specifications with their warm-ups and measured slots. */
-import { readFileSync } from 'node:fs'
 import type { RequestFields, ResultFields } from '../protocol/messages.js'
 import { checkRequestFields } from '../protocol/messages.js'
-import { parseStrictJson } from '../protocol/strict-json.js'
 import type { Attempt, WarmUps } from '../reuse/attempt.js'
 import type { JsonObject, JsonValue } from '../reuse/json.js'
 import type { SlotSession } from '../reuse/slot-session.js'
 import type { WorkerKey, WorkerParts } from '../reuse/worker-key.js'
 import { workerKey } from '../reuse/worker-key.js'
 import { UsageError } from './arguments.js'
+import { readJsonFile } from './json-file.js'
 import { workerIdOf } from './worker-exercise.js'
 
 type Fields = { readonly prepare?: JsonObject; readonly execute?: JsonObject }
@@ -34,7 +33,7 @@ const SPECIFICATION_FIELDS = ['name', 'implementationSeed', 'prepare', 'execute'
  * @throws as workerKey
  */
 export function readPlan(path: string): LanesPlan {
-  const plan = fieldsOf(readJson(path), path, PLAN_FIELDS)
+  const plan = fieldsOf(readJsonFile(path), path, PLAN_FIELDS)
   const { lanes, workerId, timeoutMs, specifications } = plan
   if (!Number.isSafeInteger(lanes) || (lanes as number) < 1) throw refused(path, 'lanes', 'an integer of 1 or more')
   if (!Array.isArray(specifications)) throw refused(path, 'specifications', 'an array')
@@ -123,12 +122,4 @@ function fieldsOf(given: unknown, where: string, known: readonly string[]): Reco
 
 function refused(where: string, field: string, right: string): UsageError {
   return new UsageError(`${where}: ${field} must be ${right}`)
-}
-
-function readJson(path: string): unknown {
-  try {
-    return parseStrictJson(readFileSync(path))
-  } catch (error) {
-    throw new UsageError(`${path}: ${(error as Error).message}`)
-  }
 }

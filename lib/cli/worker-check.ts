@@ -5,7 +5,6 @@ import { ExactSpawnError, toError } from '../base/errors.js'
 import { createPrivateDirectory } from '../directory/private-directory.js'
 import type { Role } from '../protocol/messages.js'
 import { checkRequestFields, isWorkerId, METHODS_OF } from '../protocol/messages.js'
-import { parseStrictJson } from '../protocol/strict-json.js'
 import { readLaunchRecord } from '../worker/launch-record.js'
 import type { PhaseTimeouts } from '../worker/phases.js'
 import { PHASES, readPhaseTimeouts } from '../worker/phases.js'
@@ -13,6 +12,7 @@ import { readOptions, UsageError } from './arguments.js'
 import { EXIT } from './exit-code.js'
 import { WORKER_HELP } from './help.js'
 import { Interruption } from './interruption.js'
+import { readJsonFile } from './json-file.js'
 import { printable, say, write, writeJson } from './terminal.js'
 import { readChoice, readDuration, readNumber, readPairs } from './values.js'
 import type { Exercised, Fields, PhaseResult } from './worker-exercise.js'
@@ -49,7 +49,7 @@ export async function worker([verb, ...args]: readonly string[]): Promise<number
     return 0
   }
   if (path === undefined) throw new UsageError('worker check: the file of the launch record comes first')
-  const record = readLaunchRecord(readJson(path))
+  const record = readLaunchRecord(readJsonFile(path))
   const workerId = readWorkerId(options['worker-id'] ?? workerIdOf(record))
   const role = readChoice('--role', options.role ?? 'implementation', ROLES)
   const timeouts = timeoutsOf(options)
@@ -79,15 +79,6 @@ export async function worker([verb, ...args]: readonly string[]): Promise<number
   }
 }
 
-/** As strictly as a frame: of a key that is there twice only one would be checked. */
-function readJson(path: string): unknown {
-  try {
-    return parseStrictJson(readFileSync(path))
-  } catch (error) {
-    throw new UsageError(`${path}: ${(error as Error).message}`)
-  }
-}
-
 function readWorkerId(text: string): string {
   if (isWorkerId(text)) return text
   throw new UsageError(`--worker-id ${text}: must be mw1-resolved-worker- and 64 digits of lower hex`)
@@ -95,7 +86,7 @@ function readWorkerId(text: string): string {
 
 /** Refuses what no request can say before a worker is launched. */
 function readFields(path: string, role: Role): Fields {
-  const given = readJson(path)
+  const given = readJsonFile(path)
   if (typeof given !== 'object' || given === null || Array.isArray(given)) throw new UsageError(`${path}: must be an object`)
   for (const [method, fields] of Object.entries(given)) {
     const known = METHODS.find((name) => name === method)
@@ -112,7 +103,7 @@ function readFields(path: string, role: Role): Fields {
 
 function timeoutsOf({ timeout, timeouts }: { timeout?: string; timeouts?: string }): PhaseTimeouts {
   if (timeout !== undefined && timeouts !== undefined) throw new UsageError('--timeout or --timeouts, not both')
-  if (timeouts !== undefined) return readPhaseTimeouts(readJson(timeouts))
+  if (timeouts !== undefined) return readPhaseTimeouts(readJsonFile(timeouts))
   const limitMs = readDuration('--timeout', timeout ?? '10s')
   return readPhaseTimeouts(Object.fromEntries(PHASES.map((phase) => [phase, limitMs])))
 }
