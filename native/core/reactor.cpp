@@ -35,12 +35,14 @@ SysError Reactor::launch() {
 }
 
 void Reactor::post(Task* task) {
-  Lock lock(mutex_);
-  task->next_ = nullptr;
-  *last_ = task;
-  last_ = &task->next_;
-  if (awake_) return;  // it looks at the list again before it sleeps
-  awake_ = true;
+  {
+    Lock lock(mutex_);
+    task->next_ = nullptr;
+    *last_ = task;
+    last_ = &task->next_;
+    if (awake_) return;  // it looks at the list again before it sleeps
+    awake_ = true;
+  }
   wake();
 }
 

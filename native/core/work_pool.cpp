@@ -15,20 +15,23 @@ WorkPool& spawner_pool() { return spawners; }
 WorkPool& file_pool() { return files; }
 
 SysError WorkPool::submit(Job* job) {
-  Lock lock(mutex_);
-  if (queued_ >= idle_ && threads_ < max_threads_) {
-    int failed = start_detached_thread(name_, kStackBytes, thread_main, this);
-    if (failed == 0) {
-      threads_++;
-    } else if (threads_ == 0) {
-      return {Stage::kClone, Syscall::kPthreadCreate, failed, -1};
+  {
+    Lock lock(mutex_);
+    if (queued_ >= idle_ && threads_ < max_threads_) {
+      int failed = start_detached_thread(name_, kStackBytes, thread_main, this);
+      if (failed == 0) {
+        threads_++;
+      } else if (threads_ == 0) {
+        return {Stage::kClone, Syscall::kPthreadCreate, failed, -1};
+      }
     }
+    job->next_ = nullptr;
+    if (first_ == nullptr) last_ = &first_;
+    *last_ = job;
+    last_ = &job->next_;
+    queued_++;
   }
-  job->next_ = nullptr;
-  if (first_ == nullptr) last_ = &first_;
-  *last_ = job;
-  last_ = &job->next_;
-  queued_++;
+  // Not under the lock, which the one that is woken takes first of all.
   ready_.wake_one();
   return {};
 }
