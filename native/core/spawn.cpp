@@ -121,7 +121,7 @@ class Start {
       descriptors_.completion = completion_.write_end.get();
     }
     ChildStack* stack = stack_of_this_thread();
-    SpawnPlan plan(*request_, descriptors_, capabilities_, join_pgid_);
+    SpawnPlan plan(*request_, descriptors_, capabilities_, join_pgid_, uses_fork());
     if (stack == nullptr || !plan.valid()) return {Stage::kClone, Syscall::kMmap, ENOMEM, -1};
     return make_child(*stack, &plan, cgroup_fd);
   }

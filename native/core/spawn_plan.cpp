@@ -51,11 +51,15 @@ std::vector<ChildLimit> limits_of(const SpawnRequest& request) {
 }  // namespace
 
 SpawnPlan::SpawnPlan(const SpawnRequest& request, const StartDescriptors& descriptors,
-                     const Capabilities& capabilities, int join_pgid)
+                     const Capabilities& capabilities, int join_pgid, bool copies_memory)
     : limits_(limits_of(request)), argv_(pointers_to(request.args)), envp_(pointers_to(request.env)) {
-  // A page of its own, shared also with a child that gets a copy of our memory: one way back on every path.
-  void* page = mmap(nullptr, sizeof(Outcome), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  outcome_ = page == MAP_FAILED ? nullptr : static_cast<Outcome*>(page);
+  // A child that gets a copy of our memory needs a page that stays shared. Every other start does without: to unmap one
+  // interrupts each processor that runs a thread of the host.
+  outcome_ = &own_outcome_;
+  if (copies_memory) {
+    void* page = mmap(nullptr, sizeof(Outcome), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    outcome_ = page == MAP_FAILED ? nullptr : static_cast<Outcome*>(page);
+  }
 
   std::vector<int> helpers;
   if (descriptors.completion >= 0) helpers.push_back(descriptors.completion);
@@ -104,7 +108,7 @@ SpawnPlan::SpawnPlan(const SpawnRequest& request, const StartDescriptors& descri
 }
 
 SpawnPlan::~SpawnPlan() {
-  if (outcome_ != nullptr) munmap(outcome_, sizeof(Outcome));
+  if (outcome_ != nullptr && outcome_ != &own_outcome_) munmap(outcome_, sizeof(Outcome));
 }
 
 }  // namespace exactspawn

@@ -25,12 +25,12 @@ struct StartDescriptors {
 class SpawnPlan {
  public:
   SpawnPlan(const SpawnRequest& request, const StartDescriptors& descriptors, const Capabilities& capabilities,
-            int join_pgid);
+            int join_pgid, bool copies_memory);
   ~SpawnPlan();
   SpawnPlan(const SpawnPlan&) = delete;
   SpawnPlan& operator=(const SpawnPlan&) = delete;
 
-  // False when the shared page for the outcome could not be mapped.
+  // False when the shared page that a copied child writes its outcome to could not be mapped.
   bool valid() const { return outcome_ != nullptr; }
   ChildPlan* child() { return &child_; }
   const Outcome& outcome() const { return *outcome_; }
@@ -41,6 +41,7 @@ class SpawnPlan {
   std::vector<const char*> candidates_;
   std::vector<char*> argv_;
   std::vector<char*> envp_;
+  Outcome own_outcome_ = {};
   Outcome* outcome_ = nullptr;
   ChildPlan child_;
 };
