@@ -23,6 +23,10 @@ export const ESRCH = 3
 const waitTimeout = ({ timeoutMs = 0 }: Bounds) => () => new LifecycleError('ERR_WAIT_TIMEOUT', { timeoutMs })
 const cause = (name: (typeof ENDED_BY)[number]): number => ENDED_BY.indexOf(name)
 
+// Left again when the child has ended: what is registered outlives the quick collections, with all that it reaches, and
+// every start would be paid for once more.
+const dropped = new FinalizationRegistry<ChildState>((state) => state.drop())
+
 interface Pending {
   settle: () => void
   stop: (error: Error) => void
@@ -56,6 +60,11 @@ export class ChildState {
     this.number = number
     this.spec = spec
     this.#logFds = spec.fds.filter(({ kind }) => kind === 'capture').map(({ target }) => target)
+  }
+
+  /** The child ends with its handle: when nothing reaches that any more, it is dropped. */
+  endWith(handle: object): void {
+    if (this.#exit === null) dropped.register(handle, this, this)
   }
 
   /** The child runs: from here on it can exit, and the end of this environment concerns it. */
@@ -137,6 +146,7 @@ export class ChildState {
 
   /** Ends an owned child, within DISPOSE_MS; lets a detached one go: it is reaped when it ends, and can still be waited for. */
   async dispose(holder: object): Promise<void> {
+    dropped.unregister(this)
     if (this.#exit !== null) return
     if (this.spec.owner === 'detached') return this.#letGo()
     const deadline = () => new LifecycleError('ERR_TERMINATION_DEADLINE', { killDeadlineMs: DISPOSE_MS })
@@ -263,6 +273,7 @@ export class ChildState {
   }
 
   #leave(): void {
+    dropped.unregister(this)
     offChild(this.number)
     this.#leaveExit()
     this.#stopWatchingLifetime()

@@ -8,7 +8,7 @@ import type { ChildState } from './child-state.js'
 import { ESRCH } from './child-state.js'
 import { readInteger } from './controls.js'
 import type { Exit, ExitStatus } from './exit.js'
-import { leadsGroup, registerMember } from './group.js'
+import { leadsGroup, tellMembersBy } from './group.js'
 import type { Log } from './log.js'
 import { checkOptions } from './options.js'
 import type { Receipt } from './receipt.js'
@@ -33,8 +33,6 @@ export interface ChildStreams {
   readonly stderr: Readable | null
 }
 
-const dropped = new FinalizationRegistry<ChildState>((state) => state.drop())
-
 /**
  * A child that runs, or has run. Ends with its handle when it is owned by it: by `await using`, when nothing can reach the
  * handle, a pipe end or a pending call any more, and with the host.
@@ -47,6 +45,14 @@ export class Child implements AsyncDisposable {
   readonly #pid: number
   #receipt: Receipt | (() => Receipt)
 
+  static {
+    tellMembersBy((child) => {
+      if (!(#state in child)) return undefined
+      const { number, spec, running } = child.#state
+      return { number, pid: child.#pid, leadsGroup: leadsGroup(spec), running }
+    })
+  }
+
   /** @internal The receipt is worded at its first use: most starts never look at it, and it costs a third of one. */
   constructor(state: ChildState, pid: number, receipt: () => Receipt, streams: ChildStreams) {
     this.#state = state
@@ -55,16 +61,7 @@ export class Child implements AsyncDisposable {
     this.stdin = streams.stdin
     this.stdout = streams.stdout
     this.stderr = streams.stderr
-    const { number, spec } = state
-    registerMember(this, {
-      number,
-      leadsGroup: leadsGroup(spec),
-      pid,
-      get running() {
-        return state.running
-      },
-    })
-    dropped.register(this, state, this)
+    state.endWith(this)
   }
 
   get pid(): number {
@@ -177,7 +174,6 @@ export class Child implements AsyncDisposable {
    * @throws {LifecycleError} ERR_TERMINATION_DEADLINE: not gone within 1 s
    */
   async [Symbol.asyncDispose](): Promise<void> {
-    dropped.unregister(this)
     await this.#state.dispose(this)
   }
 

@@ -21,11 +21,11 @@ export interface GroupMember {
   readonly running: boolean
 }
 
-const members = new WeakMap<object, GroupMember>()
+let memberOf: (child: object) => GroupMember | undefined = () => undefined
 
-/** @internal Makes a child joinable. */
-export function registerMember(child: GroupChild, member: GroupMember): void {
-  members.set(child, member)
+/** @internal Takes the way to tell them: a map of all children would be looked through at every collection. */
+export function tellMembersBy(read: (child: object) => GroupMember | undefined): void {
+  memberOf = read
 }
 
 /** Tells whether a child leads a group that nobody had before it. */
@@ -45,7 +45,7 @@ export function readGroup(group: unknown): { spec: GroupSpec; join: GroupChild |
     throw invalid('group', "must be 'new', 'session', 'inherit' or { join: child }")
   }
   const { join } = group as { join: GroupChild }
-  const member = typeof join === 'object' && join !== null ? members.get(join) : undefined
+  const member = typeof join === 'object' && join !== null ? memberOf(join) : undefined
   if (member === undefined) throw invalid('group.join', 'must be a child that this environment started')
   if (!member.leadsGroup) throw invalid('group.join', 'that child has no group of its own')
   return { spec: { join }, join }
@@ -57,7 +57,7 @@ export function readGroup(group: unknown): { spec: GroupSpec; join: GroupChild |
  * @throws {LifecycleError} ERR_PROCESS_GONE: it has exited
  */
 export function joinNumber(join: GroupChild): number {
-  const member = members.get(join) as GroupMember
+  const member = memberOf(join) as GroupMember
   if (!member.running) throw new LifecycleError('ERR_PROCESS_GONE', { pid: member.pid })
   return member.number
 }
