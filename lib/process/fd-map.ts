@@ -60,11 +60,10 @@ const MODES: readonly unknown[] = ['read', 'append', 'write']
  * @throws {SpawnError} ERR_COMMAND_CONSUMED: an endpoint of an earlier start
  */
 export function readFdMap(fds: unknown): FdEntry[] {
-  const hardLimit = connectedAddon().limit(RLIMIT.nofile)[1]
   const entries = new Map<number, FdEntry>()
   const named = new Set<number>()
   for (const [key, source] of Object.entries(plainObject(fds === undefined ? {} : fds, 'fds'))) {
-    const target = readTarget(key, hardLimit)
+    const target = readTarget(key)
     named.add(target)
     const entry = readSource(target, source)
     if (entry !== undefined) entries.set(target, entry)
@@ -74,10 +73,12 @@ export function readFdMap(fds: unknown): FdEntry[] {
   return [...entries.values()].map((entry) => resolveSameAs(entry, entries))
 }
 
-function readTarget(key: string, hardLimit: number): number {
+function readTarget(key: string): number {
   const target = Number(key)
   const canonical = Number.isInteger(target) && target >= 0 && target <= FD_MAX && String(target) === key
   if (!canonical) throw invalid(`fds.${key}`, 'a descriptor number must be an integer of 0 or more')
+  if (STANDARD.includes(target)) return target
+  const hardLimit = connectedAddon().limit(RLIMIT.nofile)[1]
   if (hardLimit < 0 || target < hardLimit) return target
   throw invalid(`fds.${key}`, `is at or above the hard limit of ${hardLimit} descriptors`, systemError(EBADF, 'dup3'))
 }

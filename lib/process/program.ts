@@ -14,7 +14,7 @@ const SLASH = 0x2f
 export function readCandidates(program: unknown, searchPath: unknown): { program: string; candidates: Uint8Array[] } {
   if (program === undefined) throw invalid('program', 'is required')
   const bytes = pathBytes(program, 'program')
-  const text = Buffer.from(bytes).toString()
+  const text = typeof program === 'string' ? program : Buffer.from(bytes).toString()
   if (bytes[0] === SLASH) return { program: text, candidates: [bytes] }
   if (bytes.includes(SLASH)) throw invalid('program', 'is a relative path: relative to which directory? give an absolute one')
   if (searchPath === undefined) throw invalid('program', 'is a bare name: give an absolute path, or a searchPath')

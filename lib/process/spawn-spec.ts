@@ -117,6 +117,8 @@ const LIFETIME_FIELDS: ReadonlySet<string> = new Set(['signal', 'timeoutMs', 'gr
 
 const E2BIG = -7
 const PROCESSORS_MAX = 8192
+// Every host takes this much.
+const TOTAL_LEAST_BYTES = MiB / 8
 
 /**
  * Checks a spec whole. Its secrets are read first: no error says one, wherever else in the spec it stands.
@@ -206,11 +208,12 @@ function readArgv(spec: SpawnSpec): Uint8Array[] {
 // execve(2), "Limits on size of arguments and environment": a quarter of the stack limit, at most 6 MiB and at least
 // 128 KiB, for the strings and the pointers to them. The limit that counts is the one the child will have.
 function checkTotal(argv: readonly Uint8Array[], env: readonly Uint8Array[], limits: ReadLimits): void {
-  const strings = [...argv, ...env]
-  const bytes = strings.reduce((sum, string) => sum + string.length + 1 + 8, 0)
+  const sizeOf = (strings: readonly Uint8Array[]) => strings.reduce((sum, string) => sum + string.length + 1 + 8, 0)
+  const bytes = sizeOf(argv) + sizeOf(env)
+  if (bytes <= TOTAL_LEAST_BYTES) return
   const own = connectedAddon().limit(RLIMIT.stack)[0]
   const stack = limits.list.find(({ name }) => name === 'stack')?.soft ?? own
-  const limit = Math.max(MiB / 8, Math.min(6 * MiB, stack < 0 ? Infinity : Math.floor(stack / 4)))
+  const limit = Math.max(TOTAL_LEAST_BYTES, Math.min(6 * MiB, stack < 0 ? Infinity : Math.floor(stack / 4)))
   if (bytes <= limit) return
   const details = { field: 'args', reason: 'arguments and environment together are too long', bytes, limit }
   throw new SpecError('ERR_INVALID_SPEC', details, { cause: systemError(E2BIG, 'execve') })
