@@ -84,7 +84,10 @@ export const EVENT = {
 } as const
 
 /** Doubles one event takes: type, id, fields. native/core/event.h, kEventFields + 2. */
-export const EVENT_STRIDE = 28
+export const EVENT_STRIDE = 20
+
+/** The most events that one call into JS tells. native/binding/environment.cpp, kBatch. */
+export const EVENT_BATCH = 16
 
 /** native/core/reactor.h, enum Interest. */
 export const INTEREST = { readable: 1, writable: 2, hangup: 4 } as const
@@ -105,41 +108,6 @@ export const ROOT_PROBLEMS = [
   'writable by others and not sticky',
   'unreadable',
 ] as const
-
-/** One start, checked and packed. Blocks are strings one after another, each with its NUL. */
-export interface NativeSpawnRequest {
-  candidates: Uint8Array
-  args: Uint8Array
-  env: Uint8Array
-  cwd: Uint8Array | null
-  /** -1 = the host's. */
-  umask: number
-  group: number
-  join: number | null
-  /** Four a descriptor: target, kind, operands. */
-  fds: Float64Array
-  bytes: readonly Uint8Array[]
-  owned: boolean
-  keepLeftovers: boolean
-  guard: boolean
-  /** -1 = none. */
-  timeoutMs: number
-  firstSignal: number
-  graceMs: number
-  killDeadlineMs: number
-  drainMs: number
-  secrets: readonly Uint8Array[]
-  /** Three a limit: resource, soft, hard; -1 = infinity. */
-  limits: Float64Array
-  inheritNofile: boolean
-  nice: number | null
-  affinity: Float64Array
-  uid: number | null
-  gid: number | null
-  groups: Float64Array | null
-  noNewPrivs: boolean
-  cgroupLeaf: Uint8Array
-}
 
 export interface NativeLog {
   bytes: Uint8Array
@@ -204,12 +172,14 @@ export interface TestHooks {
 }
 
 export interface NativeAddon {
-  attach(onEvents: (events: Float64Array) => void): boolean
+  /** `batch` holds EVENT_BATCH events; native code writes there how they are told next, and keeps it. */
+  attach(batch: Float64Array, onEvents: (count: number) => void): boolean
   setReferenced(referenced: boolean): void
   /** The loop has turned since the last batch of events. */
   turned(): void
 
-  spawn(request: NativeSpawnRequest): number | NativeError
+  /** Takes what lib/process/packed-start.ts laid. */
+  spawn(numbers: Float64Array, bytes: Uint8Array): number | NativeError
   cancelStart(child: number): void
   forget(child: number): void
   drop(child: number): void

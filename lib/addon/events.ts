@@ -5,7 +5,7 @@
 import { setImmediate } from 'node:timers'
 import { addon } from './addon.js'
 import type { NativeAddon } from './addon-types.js'
-import { EVENT, EVENT_STRIDE } from './addon-types.js'
+import { EVENT, EVENT_BATCH, EVENT_STRIDE } from './addon-types.js'
 
 /** One event's fields, borrowed until the listener returns. */
 export type EventFields = Float64Array
@@ -18,12 +18,17 @@ const pipes = new Map<number, EventListener>()
 const tasks = new Map<number, (result: unknown) => void>()
 let attached: NativeAddon | undefined
 let holders = 0
+// Native code writes each batch here: an array a batch and a view an event were a tenth of what a start allocates.
+const batch = new Float64Array(EVENT_BATCH * EVENT_STRIDE)
+const fieldsOf = Array.from({ length: EVENT_BATCH }, (_, index) => {
+  return batch.subarray(index * EVENT_STRIDE + 2, (index + 1) * EVENT_STRIDE)
+})
 
 /** Gives the addon with its events attached to this environment. */
 export function connectedAddon(): NativeAddon {
   if (attached === undefined) {
     const native = addon()
-    native.attach(dispatch)
+    native.attach(batch, dispatch)
     attached = native
   }
   return attached
@@ -74,13 +79,13 @@ const nextTurn = setImmediate
 const turned = () => attached?.turned()
 
 // Native code has told these events and will not again: one listener's failure must not cost the others theirs.
-function dispatch(events: Float64Array): void {
+function dispatch(count: number): void {
   nextTurn(turned)
   const failures: unknown[] = []
-  for (let at = 0; at < events.length; at += EVENT_STRIDE) {
-    const type = events[at] as number
-    const id = events[at + 1] as number
-    const fields = events.subarray(at + 2, at + EVENT_STRIDE)
+  for (let index = 0; index < count; index++) {
+    const type = batch[index * EVENT_STRIDE] as number
+    const id = batch[index * EVENT_STRIDE + 1] as number
+    const fields = fieldsOf[index] as EventFields
     try {
       if (type === EVENT.taskDone) finishTask(id)
       else if (type === EVENT.pipeReady) pipes.get(id)?.(type, fields)

@@ -2,17 +2,13 @@
 import type { NativeAddon } from '../addon/addon-types.js'
 import { SOURCE } from '../addon/addon-types.js'
 import { connectedAddon } from '../addon/events.js'
+import type { Packer } from '../addon/packer.js'
 import { SpawnError } from '../base/errors.js'
 import type { FdEntry } from './fd-map.js'
 import { closeFiles } from './open-files.js'
 
 /** Entries in which streams have become endpoints. */
 export type PackableEntry = FdEntry & { readonly kind: Exclude<FdEntry['kind'], 'pipe'> }
-
-interface Packed {
-  fds: Float64Array
-  bytes: readonly Uint8Array[]
-}
 
 /**
  * Takes over what the map names, at the call: endpoints are consumed, the host's descriptors copied and bytes too, so
@@ -37,19 +33,13 @@ export class HeldMap {
     }
   }
 
-  /** Gives all of it to a native request. */
-  pack(openedFiles: ReadonlyMap<number, number>): Packed {
-    const bytes: Uint8Array[] = []
-    const fds = new Float64Array(this.#entries.length * 4)
-    this.#entries.forEach((entry, index) => {
-      const [kind, a, b] = this.#operands(entry, bytes, openedFiles)
-      const at = index * 4
-      fds[at] = entry.target
-      fds[at + 1] = kind
-      fds[at + 2] = a
-      fds[at + 3] = b
-    })
-    return { fds, bytes }
+  /** Lays all of it for a native start. */
+  pack(packer: Packer, openedFiles: ReadonlyMap<number, number>): void {
+    packer.number(this.#entries.length)
+    for (const entry of this.#entries) {
+      packer.number(entry.target)
+      this.#packSource(packer, entry, openedFiles)
+    }
   }
 
   /** Closes what no start will take. */
@@ -77,27 +67,33 @@ export class HeldMap {
     }
   }
 
-  #operands(
-    entry: PackableEntry,
-    bytes: Uint8Array[],
-    files: ReadonlyMap<number, number>,
-  ): [kind: number, a: number, b: number] {
-    const held = this.#numbers.get(entry.target) as number
+  #packSource(packer: Packer, entry: PackableEntry, files: ReadonlyMap<number, number>): void {
     switch (entry.kind) {
       case 'null':
-        return [SOURCE.none, 0, 0]
+        return packer.number(SOURCE.none)
       case 'hostFd':
-        return [SOURCE.copiedFd, held, 0]
+        packer.number(SOURCE.copiedFd)
+        return packer.number(this.#held(entry))
       case 'file':
-        return [SOURCE.openedFd, files.get(entry.target) as number, 0]
+        packer.number(SOURCE.openedFd)
+        return packer.number(files.get(entry.target) as number)
       case 'endpoint':
-        return [SOURCE.endpoint, held, 0]
+        packer.number(SOURCE.endpoint)
+        return packer.number(this.#held(entry))
       case 'bytes':
-        return [SOURCE.bytes, bytes.push(this.#bytes.get(entry.target) as Uint8Array) - 1, 0]
+        packer.number(SOURCE.bytes)
+        return packer.bytes(this.#bytes.get(entry.target) as Uint8Array)
       case 'capture':
-        return [SOURCE.capture, entry.capture.headBytes, entry.capture.tailBytes]
+        packer.number(SOURCE.capture)
+        packer.number(entry.capture.headBytes)
+        return packer.number(entry.capture.tailBytes)
       case 'sameAs':
-        return [SOURCE.sameAs, entry.source, 0]
+        packer.number(SOURCE.sameAs)
+        return packer.number(entry.source)
     }
+  }
+
+  #held(entry: PackableEntry): number {
+    return this.#numbers.get(entry.target) as number
   }
 }

@@ -1,13 +1,11 @@
 /** From a spec to a running child and its receipt, or to an error and no trace. */
 import type { NativeAddon, NativeError } from '../addon/addon-types.js'
-import { EVENT, GROUP, MECHANISMS } from '../addon/addon-types.js'
+import { EVENT, MECHANISMS } from '../addon/addon-types.js'
 import type { Mechanism } from '../addon/addon-types.js'
 import { connectedAddon, holdLoop, offChild, onChild } from '../addon/events.js'
 import { onAbort } from '../base/abort-listeners.js'
 import { checkSignal } from '../base/deadline.js'
 import type { SpawnError } from '../base/errors.js'
-import { KILL_DEADLINE_MS } from '../base/limits.js'
-import { secretForms } from '../io/redactor.js'
 import { makeCgroupLeaf, removeCgroupLeaf } from './cgroup-leaf.js'
 import type { ChildStreams } from './child.js'
 import { Child } from './child.js'
@@ -20,13 +18,13 @@ import { openFiles } from './open-files.js'
 import { checkOptions } from './options.js'
 import type { PackableEntry } from './packed-map.js'
 import { HeldMap } from './packed-map.js'
+import { withPackedStart } from './packed-start.js'
 import type { StartFacts } from './receipt.js'
 import { makeReceipt } from './receipt.js'
 import type { CheckedSpec, SpawnSpec } from './spawn-spec.js'
 import { checkSpec } from './spawn-spec.js'
 import { abortedStart, startError } from './start-errors.js'
 import { readableOf, writableOf } from './streams.js'
-import { block } from './strings.js'
 
 export interface SpawnOptions {
   /** Bounds the start alone: once the child is there it has no effect. */
@@ -171,36 +169,8 @@ class SpawnCall {
       this.#held.discard(this.#files)
       throw error
     }
-    const { timeoutMs, firstSignal, graceMs } = spec.lifetime
-    const limits = spec.limits.list.flatMap(({ resource, soft, hard }) => [resource, soft, hard])
-    return this.#native.spawn({
-      candidates: block(spec.candidates),
-      args: block(spec.argv),
-      env: block(spec.env.strings),
-      cwd: spec.cwd,
-      umask: spec.umask ?? -1,
-      group: typeof spec.group === 'string' ? GROUP[spec.group] : GROUP.join,
-      join,
-      ...this.#held.pack(this.#files),
-      owned: spec.owner === 'handle',
-      keepLeftovers: spec.leftovers === 'keep',
-      guard: spec.guard,
-      timeoutMs: timeoutMs ?? -1,
-      firstSignal,
-      graceMs,
-      killDeadlineMs: KILL_DEADLINE_MS,
-      drainMs: spec.drainMs,
-      secrets: secretForms(spec.secrets),
-      limits: Float64Array.from(limits),
-      inheritNofile: spec.limits.inheritNofile,
-      nice: spec.nice,
-      affinity: Float64Array.from(spec.affinity ?? []),
-      uid: spec.uid,
-      gid: spec.gid,
-      groups: spec.groups === null ? null : Float64Array.from(spec.groups),
-      noNewPrivs: spec.noNewPrivs,
-      cgroupLeaf: Buffer.from(this.#cgroupLeaf ?? ''),
-    })
+    const parts = { held: this.#held, files: this.#files, join, cgroupLeaf: this.#cgroupLeaf }
+    return withPackedStart(spec, parts, (numbers, bytes) => this.#native.spawn(numbers, bytes))
   }
 
   #failure(error: NativeError, killedBy: number): Promise<SpawnError> {

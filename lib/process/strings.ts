@@ -54,17 +54,6 @@ export function pathBytes(value: unknown, field: string): Uint8Array {
   throw new SpecError('ERR_INVALID_SPEC', details, { cause: systemError(ENAMETOOLONG, 'execve') })
 }
 
-/** Lays strings one after another, each with its NUL. */
-export function block(strings: readonly Uint8Array[]): Uint8Array {
-  const packed = new Uint8Array(strings.reduce((size, bytes) => size + bytes.length + 1, 0))
-  let at = 0
-  for (const bytes of strings) {
-    packed.set(bytes, at)
-    at += bytes.length + 1
-  }
-  return packed
-}
-
 export function invalid(field: string, reason: string, cause?: Error): SpecError {
   return new SpecError('ERR_INVALID_SPEC', { field, reason }, cause === undefined ? {} : { cause })
 }

@@ -8,12 +8,12 @@
 #include "exports.h"
 #include "marshal.h"
 #include "test_hooks.h"
+#include "unpacker.h"
 
 namespace exactspawn {
 namespace {
 
-// How lib/process/fd-map.ts packs one entry: target, kind, two operands.
-constexpr size_t kEntry = 4;
+// One entry of a descriptor map: target, kind, then what that kind has.
 enum PackedKind { kPackedNull, kPackedCopiedFd, kPackedOpenedFd, kPackedEndpoint, kPackedBytes, kPackedCapture, kPackedSameAs };
 
 // Opened with O_NONBLOCK so that the open could not hang; the program gets an ordinary description.
@@ -23,47 +23,51 @@ SysError adopt_opened_fd(int fd, UniqueFd* out) {
   return set_nonblocking(out->get(), false);
 }
 
-SysError read_sources(Environment& environment, const Fields& fields, SpawnRequest* request) {
-  std::vector<double> packed = fields.numbers("fds");
-  std::vector<std::string> bytes = fields.byte_list("bytes");
-  SysError first;
-  for (size_t at = 0; at + kEntry <= packed.size(); at += kEntry) {
-    FdSource source;
-    source.target = static_cast<int>(packed[at]);
-    double a = packed[at + 2], b = packed[at + 3];
-    SysError error;
-    switch (static_cast<PackedKind>(packed[at + 1])) {
-      case kPackedNull:
-        break;
-      case kPackedCopiedFd:
-        source.kind = FdSourceKind::kDescriptor;
-        source.fd.reset(static_cast<int>(a));
-        break;
-      case kPackedOpenedFd:
-        source.kind = FdSourceKind::kDescriptor;
-        error = adopt_opened_fd(static_cast<int>(a), &source.fd);
-        error.index = error ? source.target : -1;
-        break;
-      case kPackedEndpoint: {
-        source.kind = FdSourceKind::kDescriptor;
-        std::unique_ptr<UniqueFd> endpoint = environment.endpoints.take(static_cast<uint32_t>(a));
-        if (endpoint != nullptr) source.fd = std::move(*endpoint);
-        break;
-      }
-      case kPackedBytes:
-        source.kind = FdSourceKind::kBytes;
-        source.bytes = std::move(bytes[static_cast<size_t>(a)]);
-        break;
-      case kPackedCapture:
-        source.kind = FdSourceKind::kCapture;
-        source.head_bytes = static_cast<uint64_t>(a);
-        source.tail_bytes = static_cast<uint64_t>(b);
-        break;
-      case kPackedSameAs:
-        source.kind = FdSourceKind::kSameAs;
-        source.same_as = static_cast<int>(a);
-        break;
+SysError read_source(Environment& environment, Unpacker& packed, FdSource* source) {
+  source->target = packed.integer<int>();
+  auto kind = packed.integer<PackedKind>();
+  switch (kind) {
+    case kPackedNull:
+      break;
+    case kPackedCopiedFd:
+      source->kind = FdSourceKind::kDescriptor;
+      source->fd.reset(packed.integer<int>());
+      break;
+    case kPackedOpenedFd: {
+      source->kind = FdSourceKind::kDescriptor;
+      SysError error = adopt_opened_fd(packed.integer<int>(), &source->fd);
+      error.index = error ? source->target : -1;
+      return error;
     }
+    case kPackedEndpoint: {
+      source->kind = FdSourceKind::kDescriptor;
+      std::unique_ptr<UniqueFd> endpoint = environment.endpoints.take(packed.integer<uint32_t>());
+      if (endpoint != nullptr) source->fd = std::move(*endpoint);
+      break;
+    }
+    case kPackedBytes:
+      source->kind = FdSourceKind::kBytes;
+      source->bytes = packed.bytes();
+      break;
+    case kPackedCapture:
+      source->kind = FdSourceKind::kCapture;
+      source->head_bytes = packed.integer<uint64_t>();
+      source->tail_bytes = packed.integer<uint64_t>();
+      break;
+    case kPackedSameAs:
+      source->kind = FdSourceKind::kSameAs;
+      source->same_as = packed.integer<int>();
+      break;
+  }
+  return {};
+}
+
+SysError read_sources(Environment& environment, Unpacker& packed, SpawnRequest* request) {
+  SysError first;
+  auto count = packed.integer<size_t>();
+  for (size_t i = 0; i < count && !packed.overrun(); i++) {
+    FdSource source;
+    SysError error = read_source(environment, packed, &source);
     // The rest is still taken over, so that every endpoint and opened file is consumed and closed with the request.
     if (error && !first) first = error;
     request->fds.push_back(std::move(source));
@@ -71,69 +75,93 @@ SysError read_sources(Environment& environment, const Fields& fields, SpawnReque
   return first;
 }
 
-void read_controls(const Fields& fields, SpawnRequest* request) {
-  request->umask = static_cast<int>(fields.number("umask", -1));
-  request->group = static_cast<GroupMode>(static_cast<int>(fields.number("group")));
-  request->has_nice = fields.has("nice");
-  request->nice = static_cast<int>(fields.number("nice"));
-  for (double cpu : fields.numbers("affinity")) {
-    size_t bits = sizeof(unsigned long) * 8, index = static_cast<size_t>(cpu);
+void read_program(Unpacker& packed, SpawnRequest* request) {
+  request->candidates = packed.string_list();
+  request->args = packed.strings();
+  request->env = packed.strings();
+  request->has_cwd = packed.optional(&request->cwd);
+}
+
+void read_limits(Unpacker& packed, SpawnRequest* request) {
+  // -1 stands for "infinity", which no double holds.
+  auto value = [](double number) { return number < 0 ? UINT64_MAX : static_cast<uint64_t>(number); };
+  auto count = packed.integer<size_t>();
+  for (size_t i = 0; i < count && !packed.overrun(); i++) {
+    LimitRequest limit;
+    limit.resource = packed.integer<int>();
+    limit.soft = value(packed.number());
+    limit.hard = value(packed.number());
+    request->limits.push_back(limit);
+  }
+  request->inherit_nofile = packed.flag();
+}
+
+void read_affinity(Unpacker& packed, SpawnRequest* request) {
+  std::vector<double> processors;
+  packed.optional(&processors);
+  for (double processor : processors) {
+    size_t bits = sizeof(unsigned long) * 8, index = static_cast<size_t>(processor);
     if (request->affinity.size() <= index / bits) request->affinity.resize(index / bits + 1);
     request->affinity[index / bits] |= 1UL << (index % bits);
   }
-  std::vector<double> limits = fields.numbers("limits");
-  for (size_t at = 0; at + 3 <= limits.size(); at += 3) {
-    // -1 stands for "infinity", which no double holds.
-    auto value = [](double number) { return number < 0 ? UINT64_MAX : static_cast<uint64_t>(number); };
-    request->limits.push_back({static_cast<int>(limits[at]), value(limits[at + 1]), value(limits[at + 2])});
-  }
-  request->inherit_nofile = fields.flag("inheritNofile");
-  request->has_groups = fields.has("groups");
-  for (double group : fields.numbers("groups")) request->groups.push_back(static_cast<uint32_t>(group));
-  request->has_gid = fields.has("gid");
-  request->gid = static_cast<uint32_t>(fields.number("gid"));
-  request->has_uid = fields.has("uid");
-  request->uid = static_cast<uint32_t>(fields.number("uid"));
-  request->no_new_privs = fields.flag("noNewPrivs");
-  request->parent_death_signal = fields.flag("owned");
-  request->guard = fields.flag("guard");
-  request->cgroup_leaf = fields.bytes("cgroupLeaf");
 }
 
-LifecycleOptions read_lifecycle(const Fields& fields) {
+void read_controls(Unpacker& packed, SpawnRequest* request) {
+  request->umask = packed.integer<int>();
+  request->group = packed.integer<GroupMode>();
+  read_limits(packed, request);
+  request->has_nice = packed.optional(&request->nice);
+  read_affinity(packed, request);
+  request->has_uid = packed.optional(&request->uid);
+  request->has_gid = packed.optional(&request->gid);
+  std::vector<double> groups;
+  request->has_groups = packed.optional(&groups);
+  for (double group : groups) request->groups.push_back(static_cast<uint32_t>(group));
+  request->no_new_privs = packed.flag();
+  request->guard = packed.flag();
+  request->cgroup_leaf = packed.bytes();
+}
+
+LifecycleOptions read_lifecycle(Unpacker& packed) {
   LifecycleOptions options;
-  options.owned = fields.flag("owned");
-  options.keep_leftovers = fields.flag("keepLeftovers");
-  options.drain_ms = static_cast<int64_t>(fields.number("drainMs"));
-  options.timeout_ms = static_cast<int64_t>(fields.number("timeoutMs", -1));
-  options.timeout_ladder = {static_cast<int>(fields.number("firstSignal")),
-                            static_cast<int64_t>(fields.number("graceMs")),
-                            static_cast<int64_t>(fields.number("killDeadlineMs"))};
+  options.owned = packed.flag();
+  options.keep_leftovers = packed.flag();
+  options.drain_ms = packed.integer<int64_t>();
+  options.timeout_ms = packed.integer<int64_t>();
+  options.timeout_ladder.first_signal = packed.integer<int>();
+  options.timeout_ladder.grace_ms = packed.integer<int64_t>();
+  options.timeout_ladder.kill_deadline_ms = packed.integer<int64_t>();
   return options;
 }
 
-// spawn(request) -> the child's number, or an error that came before anything was queued.
+// spawn(numbers, bytes): what lib/process/packed-start.ts laid -> the child's number, or an error that came before
+// anything was queued.
 Napi::Value spawn_child(const Napi::CallbackInfo& info) {
   Environment& environment = Environment::of(info);
-  Fields fields(info[0]);
+  Unpacker packed(info[0], info[1]);
   SpawnRequest request;
-  SysError error = read_sources(environment, fields, &request);
+  SysError error = read_sources(environment, packed, &request);
+  read_program(packed, &request);
+  read_controls(packed, &request);
+  LifecycleOptions options = read_lifecycle(packed);
+  std::vector<std::string> secrets = packed.byte_list();
+  uint32_t leader = 0;
+  bool joins = packed.optional(&leader);
+  if (packed.overrun()) {
+    Napi::Error::New(info.Env(), "a start was packed in another order than it is read").ThrowAsJavaScriptException();
+    return {};
+  }
   if (error) return to_js(info.Env(), error);
-  request.candidates = fields.strings("candidates");
-  request.args = fields.block("args");
-  request.env = fields.block("env");
-  request.has_cwd = fields.has("cwd");
-  request.cwd = fields.bytes("cwd");
-  read_controls(fields, &request);
+  request.parent_death_signal = options.owned;
   request.delay_before_exec_ms = test_hooks().delay_before_exec_ms;
   Ref<Lifecycle> join;
-  if (fields.has("join")) {
-    join = environment.child(static_cast<uint32_t>(fields.number("join"))).life;
+  if (joins) {
+    join = environment.child(leader).life;
     if (!join) return to_js(info.Env(), {Stage::kSetpgid, Syscall::kSetpgid, ESRCH, -1});
   }
   uint32_t id = environment.add_child();
-  Ref<Start> start(new Start(id, &environment, std::move(request), read_lifecycle(fields),
-                             SecretSet::make(fields.byte_list("secrets")), std::move(join)));
+  Ref<Start> start(new Start(id, &environment, std::move(request), std::move(options),
+                             SecretSet::make(std::move(secrets)), std::move(join)));
   environment.set_start(id, start);
   error = start->submit();
   if (error) {
@@ -240,9 +268,9 @@ Napi::Value copy_log(const Napi::CallbackInfo& info) {
   return object;
 }
 
-// attach(onEvents)
+// attach(batch, onEvents)
 Napi::Value attach(const Napi::CallbackInfo& info) {
-  bool attached = Environment::of(info).attach(info.Env(), info[0].As<Napi::Function>());
+  bool attached = Environment::of(info).attach(info.Env(), info[0].As<Napi::Float64Array>(), info[1].As<Napi::Function>());
   return Napi::Boolean::New(info.Env(), attached);
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 
 #include "clock.h"
@@ -50,8 +51,8 @@ void Environment::install(Napi::Env env) {
 
 Environment& Environment::of(const Napi::CallbackInfo& info) { return *info.Env().GetInstanceData<Environment>(); }
 
-bool Environment::attach(Napi::Env env, Napi::Function on_events) {
-  if (function_ != nullptr) return false;
+bool Environment::attach(Napi::Env env, Napi::Float64Array batch, Napi::Function on_events) {
+  if (function_ != nullptr || batch.ElementLength() < kBatch * kStride) return false;
   napi_value name;
   napi_create_string_utf8(env, "exactspawn", NAPI_AUTO_LENGTH, &name);
   if (napi_create_threadsafe_function(env, on_events, nullptr, name, 0, 1, nullptr, nullptr, this, call_js,
@@ -59,6 +60,8 @@ bool Environment::attach(Napi::Env env, Napi::Function on_events) {
     return false;
   }
   napi_unref_threadsafe_function(env, function_);
+  napi_create_reference(env, batch, 1, &batch_);
+  batch_memory_ = batch.Data();
   // After the function, so that it runs before the function's own clean-up: hooks run in reverse.
   retain();
   napi_add_env_cleanup_hook(env, clean_up, this);
@@ -82,6 +85,7 @@ void Environment::clean_up(void* opaque) {
     Lock lock(self->mutex_);
     self->closed_ = true;
     self->queue_.clear();
+    while (self->calling_ > 0) self->called_.wait(self->mutex_);
     function = self->function_;
     self->function_ = nullptr;
     std::swap(children, self->children_);
@@ -103,36 +107,54 @@ void Environment::clean_up(void* opaque) {
 void Environment::end_children(int wait_ms) { drop_children_of(this, wait_ms); }
 
 void Environment::emit(const Event& event) {
-  Lock lock(mutex_);
-  if (closed_ || function_ == nullptr) return;
-  queue_.push_back(event);
-  schedule();
+  if (queue(event, true)) call();
 }
 
-void Environment::emit_with_next(const Event& event) {
-  Lock lock(mutex_);
-  if (!closed_ && function_ != nullptr) queue_.push_back(event);
-}
+void Environment::emit_with_next(const Event& event) { queue(event, false); }
 
 void Environment::flush() {
-  Lock lock(mutex_);
-  if (!closed_ && function_ != nullptr && !queue_.empty()) schedule();
+  {
+    Lock lock(mutex_);
+    if (queue_.empty() || !schedule()) return;
+  }
+  call();
 }
 
 // Node goes on calling a thread-safe function that is asked for while it runs, a thousand times before its loop turns:
 // with starts that begin more starts nothing else would run for a tenth of a second. So it is asked again only after the
 // loop has turned.
 void Environment::turned() {
-  Lock lock(mutex_);
-  scheduled_ = false;
-  if (!closed_ && function_ != nullptr && !queue_.empty()) schedule();
+  {
+    Lock lock(mutex_);
+    scheduled_ = false;
+    if (queue_.empty() || !schedule()) return;
+  }
+  call();
 }
 
-void Environment::schedule() {
-  if (scheduled_) return;
+// True when the caller is to call().
+bool Environment::queue(const Event& event, bool wake) {
+  Lock lock(mutex_);
+  if (closed_ || function_ == nullptr) return false;
+  queue_.push_back(event);
+  return wake && schedule();
+}
+
+// Under the lock.
+bool Environment::schedule() {
+  if (scheduled_ || closed_ || function_ == nullptr) return false;
   scheduled_ = true;
-  // Under the lock: the clean-up hook takes the function away under the same lock, and a freed one aborts the host.
-  if (napi_call_threadsafe_function(function_, nullptr, napi_tsfn_nonblocking) == napi_closing) closed_ = true;
+  calling_++;
+  return true;
+}
+
+// Not under the lock, which the JavaScript thread that it wakes takes first of all. The clean-up hook waits for it: a
+// function that is released meanwhile aborts the host.
+void Environment::call() {
+  bool closing = napi_call_threadsafe_function(function_, nullptr, napi_tsfn_nonblocking) == napi_closing;
+  Lock lock(mutex_);
+  if (closing) closed_ = true;
+  if (--calling_ == 0) called_.wake_all();
 }
 
 void Environment::call_js(napi_env env, napi_value function, void* self, void*) {
@@ -141,31 +163,23 @@ void Environment::call_js(napi_env env, napi_value function, void* self, void*) 
 }
 
 void Environment::deliver(napi_env env, napi_value function) {
-  std::vector<Event> batch;
+  size_t count;
   {
     Lock lock(mutex_);
     if (closed_) return;
-    if (queue_.size() <= kBatch) {
-      batch.swap(queue_);
-    } else {
-      batch.assign(queue_.begin(), queue_.begin() + kBatch);
-      queue_.erase(queue_.begin(), queue_.begin() + kBatch);
+    count = std::min(queue_.size(), kBatch);
+    double* out = batch_memory_;
+    for (size_t i = 0; i < count; i++, out += kStride) {
+      out[0] = static_cast<double>(queue_[i].type);
+      out[1] = queue_[i].id;
+      memcpy(out + 2, queue_[i].fields, sizeof queue_[i].fields);
     }
+    queue_.erase(queue_.begin(), queue_.begin() + static_cast<ptrdiff_t>(count));
   }
-  void* memory;
-  napi_value buffer, array, receiver;
-  size_t bytes = batch.size() * kStride * sizeof(double);
-  if (napi_create_arraybuffer(env, bytes, &memory, &buffer) != napi_ok) return;
-  auto* out = static_cast<double*>(memory);
-  for (const Event& event : batch) {
-    out[0] = static_cast<double>(event.type);
-    out[1] = event.id;
-    memcpy(out + 2, event.fields, sizeof event.fields);
-    out += kStride;
-  }
-  if (napi_create_typedarray(env, napi_float64_array, batch.size() * kStride, buffer, 0, &array) != napi_ok) return;
+  napi_value argument, receiver;
+  napi_create_uint32(env, static_cast<uint32_t>(count), &argument);
   napi_get_undefined(env, &receiver);
-  napi_call_function(env, receiver, function, 1, &array, nullptr);
+  napi_call_function(env, receiver, function, 1, &argument, nullptr);
 }
 
 void Environment::adopt(uint32_t id, Lifecycle* child) {

@@ -27,8 +27,9 @@ class Environment final : public Counted<Environment>, public EventSink {
   static void install(Napi::Env env);
   static Environment& of(const Napi::CallbackInfo& info);
 
-  // Takes the JS function that gets batches of events, as one Float64Array a call. Once. Thread: JS.
-  bool attach(Napi::Env env, Napi::Function on_events);
+  // Takes the array into which batches of events are written, and the JS function that is told how many are there. Once.
+  // Thread: JS.
+  bool attach(Napi::Env env, Napi::Float64Array batch, Napi::Function on_events);
   // Whether a pending event keeps the event loop alive. Thread: JS.
   void set_referenced(Napi::Env env, bool referenced);
 
@@ -65,13 +66,20 @@ class Environment final : public Counted<Environment>, public EventSink {
   static void clean_up(void* self);
   static void call_js(napi_env env, napi_value function, void* self, void* data);
   void deliver(napi_env env, napi_value function);
-  void schedule();  // under the lock
+  bool queue(const Event& event, bool wake);
+  bool schedule();
+  void call();
 
   Mutex mutex_;
+  Condition called_;
   Slots<ChildEntry> children_;
   bool closed_ = false;
   bool scheduled_ = false;  // from the call that asks for JavaScript until the loop has turned after its batch
   napi_threadsafe_function function_ = nullptr;
+  int calling_ = 0;  // threads that are asking for JavaScript right now
+  // JS thread: where the function finds a batch. The reference keeps the memory.
+  napi_ref batch_ = nullptr;
+  double* batch_memory_ = nullptr;
   std::vector<Event> queue_;
 };
 

@@ -69,16 +69,17 @@ Napi::Value group_members(const Napi::CallbackInfo& info) {
 
 // setTestHooks({...}): process-wide, for tests only.
 Napi::Value set_hooks(const Napi::CallbackInfo& info) {
-  Fields fields(info[0]);
+  auto given = info[0].As<Napi::Object>();
+  auto flag = [&given](const char* name) { return given.Get(name).ToBoolean().Value(); };
   TestHooks hooks;
-  hooks.no_clone3 = fields.flag("noClone3");
-  hooks.force_fork = fields.flag("forceFork");
-  hooks.no_pidfd = fields.flag("noPidfd");
-  hooks.no_group_pidfd = fields.flag("noGroupPidfd");
-  hooks.no_exit_info = fields.flag("noExitInfo");
-  hooks.no_close_range = fields.flag("noCloseRange");
-  hooks.no_memfd_exec = fields.flag("noMemfdExec");
-  hooks.delay_before_exec_ms = static_cast<int>(fields.number("delayBeforeExecMs"));
+  hooks.no_clone3 = flag("noClone3");
+  hooks.force_fork = flag("forceFork");
+  hooks.no_pidfd = flag("noPidfd");
+  hooks.no_group_pidfd = flag("noGroupPidfd");
+  hooks.no_exit_info = flag("noExitInfo");
+  hooks.no_close_range = flag("noCloseRange");
+  hooks.no_memfd_exec = flag("noMemfdExec");
+  hooks.delay_before_exec_ms = given.Has("delayBeforeExecMs") ? given.Get("delayBeforeExecMs").As<Napi::Number>().Int32Value() : 0;
   set_test_hooks(hooks);
   return info.Env().Undefined();
 }

@@ -19,7 +19,7 @@ enum class EventType : int32_t {
   kTaskDone = 7,       // task: see the binding
 };
 
-inline constexpr int kEventFields = 26;
+inline constexpr int kEventFields = 18;
 
 struct Event {
   EventType type;

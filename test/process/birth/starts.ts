@@ -123,9 +123,9 @@ export async function aftermath(run: () => Promise<unknown>): Promise<Aftermath>
   const native = connectedAddon()
   const { spawn: original } = native
   let starts = 0
-  native.spawn = (request) => {
+  native.spawn = (numbers, bytes) => {
     starts++
-    return original(request)
+    return original(numbers, bytes)
   }
   const describe = (): string[] => [...openFds()].map(([fd, target]) => `${fd} ${target}`)
   const before = { fds: describe(), children: childrenOf() }
