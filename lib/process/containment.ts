@@ -14,13 +14,21 @@ export interface Containment {
   readonly completeProcessTree: 'enforced' | 'unsupported'
 }
 
-export async function readContainment(spec: CheckedSpec, leaf: string | null): Promise<Containment> {
-  const complete = leaf !== null && (await cannotLeave(spec, leaf))
-  return Object.freeze({
-    processGroup: leadsGroup(spec) ? 'enforced' : 'unsupported',
-    cgroup: leaf === null ? 'unsupported' : 'enforced',
-    completeProcessTree: complete ? 'enforced' : 'unsupported',
-  })
+const NO_GROUP = containment(false, false, false)
+const GROUP = containment(true, false, false)
+
+function containment(group: boolean, cgroup: boolean, complete: boolean): Containment {
+  const status = (holds: boolean) => (holds ? 'enforced' : 'unsupported')
+  return Object.freeze({ processGroup: status(group), cgroup: status(cgroup), completeProcessTree: status(complete) })
+}
+
+/** What a start without a leaf of its own has. */
+export function plainContainment(spec: CheckedSpec): Containment {
+  return leadsGroup(spec) ? GROUP : NO_GROUP
+}
+
+export async function leafContainment(spec: CheckedSpec, leaf: string): Promise<Containment> {
+  return containment(leadsGroup(spec), true, await cannotLeave(spec, leaf))
 }
 
 // To move elsewhere a process writes to cgroup.procs of a common ancestor, cgroups(7), "Delegation containment". Another

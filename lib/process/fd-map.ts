@@ -60,17 +60,16 @@ const MODES: readonly unknown[] = ['read', 'append', 'write']
  * @throws {SpawnError} ERR_COMMAND_CONSUMED: an endpoint of an earlier start
  */
 export function readFdMap(fds: unknown): FdEntry[] {
-  const entries = new Map<number, FdEntry>()
-  const named = new Set<number>()
-  for (const [key, source] of Object.entries(plainObject(fds === undefined ? {} : fds, 'fds'))) {
-    const target = readTarget(key)
-    named.add(target)
-    const entry = readSource(target, source)
-    if (entry !== undefined) entries.set(target, entry)
+  const given = plainObject(fds === undefined ? {} : fds, 'fds')
+  const entries: FdEntry[] = []
+  const keys = Object.keys(given)
+  for (const key of keys) {
+    const entry = readSource(readTarget(key), given[key])
+    if (entry !== undefined) entries.push(entry)
   }
-  for (const target of STANDARD) if (!named.has(target)) entries.set(target, { target, kind: 'null' })
+  for (const target of STANDARD) if (!keys.includes(String(target))) entries.push({ target, kind: 'null' })
   checkEndpoints(entries)
-  return [...entries.values()].map((entry) => resolveSameAs(entry, entries))
+  return entries.some(({ kind }) => kind === 'sameAs') ? resolveAll(entries) : entries
 }
 
 function readTarget(key: string): number {
@@ -131,13 +130,18 @@ function readHostFd(source: Record<string, unknown>, field: string): number {
   return fd
 }
 
-function checkEndpoints(entries: ReadonlyMap<number, FdEntry>): void {
-  const seen: ChildEndpoint[] = []
-  for (const entry of entries.values()) {
+function checkEndpoints(entries: readonly FdEntry[]): void {
+  const seen = new Set<ChildEndpoint>()
+  for (const entry of entries) {
     if (entry.kind !== 'endpoint') continue
-    if (seen.includes(entry.endpoint)) throw invalid(`fds.${entry.target}`, 'this endpoint is on another number already; use sameAs')
-    seen.push(entry.endpoint)
+    if (seen.has(entry.endpoint)) throw invalid(`fds.${entry.target}`, 'this endpoint is on another number already; use sameAs')
+    seen.add(entry.endpoint)
   }
+}
+
+function resolveAll(entries: readonly FdEntry[]): FdEntry[] {
+  const byTarget = new Map(entries.map((entry) => [entry.target, entry]))
+  return entries.map((entry) => resolveSameAs(entry, byTarget))
 }
 
 function resolveSameAs(entry: FdEntry, entries: ReadonlyMap<number, FdEntry>): FdEntry {

@@ -197,12 +197,13 @@ function refuseUnknown(object: object, known: ReadonlySet<string>, prefix: strin
   }
 }
 
-function readArgv(spec: SpawnSpec): Uint8Array[] {
-  const args: unknown = spec.args === undefined ? [] : spec.args
+function readArgv({ argv0, args, program }: SpawnSpec): Uint8Array[] {
+  const argv = [argumentBytes(argv0 === undefined ? program : argv0, 'argv0')]
+  if (args === undefined) return argv
   if (!Array.isArray(args)) throw wrongType('args', 'must be an array')
-  const argv0 = argumentBytes(spec.argv0 === undefined ? spec.program : spec.argv0, 'argv0')
-  // Array.from: a hole in the array is an undefined argument, which map would pass over.
-  return [argv0, ...Array.from(args, (arg, index) => argumentBytes(arg, `args[${index}]`))]
+  // By index: a hole in the array is an undefined argument, which an iteration could pass over.
+  for (let index = 0; index < args.length; index++) argv.push(argumentBytes(args[index], `args[${index}]`))
+  return argv
 }
 
 // execve(2), "Limits on size of arguments and environment": a quarter of the stack limit, at most 6 MiB and at least

@@ -10,7 +10,8 @@ import { makeCgroupLeaf, removeCgroupLeaf } from './cgroup-leaf.js'
 import type { ChildStreams } from './child.js'
 import { Child } from './child.js'
 import { ChildState } from './child-state.js'
-import { readContainment } from './containment.js'
+import type { Containment } from './containment.js'
+import { leafContainment, plainContainment } from './containment.js'
 import type { RequestPipe, ResponsePipe } from './endpoint.js'
 import { pipe } from './endpoint.js'
 import { joinNumber } from './group.js'
@@ -79,7 +80,8 @@ class SpawnCall {
       // Without files and a leaf the start is queued within the call itself.
       if (this.#needsFileThreads) await this.#prepare()
       const { state, facts } = await this.#start()
-      const containment = await readContainment(this.#spec, this.#cgroupLeaf)
+      const leaf = this.#cgroupLeaf
+      const containment = leaf === null ? plainContainment(this.#spec) : await leafContainment(this.#spec, leaf)
       return this.#hand(state, facts, containment)
     } catch (error) {
       this.#closePipes()
@@ -177,7 +179,7 @@ class SpawnCall {
     return startError(this.#spec, error, killedBy, this.#cgroupLeaf)
   }
 
-  #hand(state: ChildState, facts: StartFacts, containment: Awaited<ReturnType<typeof readContainment>>): Child {
+  #hand(state: ChildState, facts: StartFacts, containment: Containment): Child {
     const child = new Child(state, facts.pid, () => makeReceipt(this.#spec, facts, containment), this.#streams())
     for (const entry of this.#spec.fds) if (entry.kind === 'endpoint') entry.endpoint.attach(child)
     for (const { host } of this.#streamPipes.values()) host.attach(child)
