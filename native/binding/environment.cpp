@@ -185,7 +185,10 @@ void Environment::deliver(napi_env env, napi_value function) {
 void Environment::adopt(uint32_t id, Lifecycle* child) {
   Lock lock(mutex_);
   ChildEntry* entry = children_.find(id);
-  if (entry != nullptr) entry->life = Ref<Lifecycle>(child);
+  if (entry == nullptr) return;
+  entry->life = Ref<Lifecycle>(child);
+  // A cancel finds the life from now on: the request, a copy of all arguments and variables, is no longer needed.
+  entry->start = {};
 }
 
 uint32_t Environment::add_child() {
