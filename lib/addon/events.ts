@@ -64,13 +64,22 @@ export function runTask<T>(submit: (native: NativeAddon) => number): Promise<T> 
 
 /** Keeps the event loop alive until the returned function is called; calling it again does nothing. */
 export function holdLoop(): () => void {
-  if (holders++ === 0) connectedAddon().setReferenced(true)
+  retainLoop()
   let held = true
   return () => {
     if (!held) return
     held = false
-    if (--holders === 0) connectedAddon().setReferenced(false)
+    releaseLoop()
   }
+}
+
+/** As holdLoop, for who remembers that it holds: each is followed by one release. */
+export function retainLoop(): void {
+  if (holders++ === 0) connectedAddon().setReferenced(true)
+}
+
+export function releaseLoop(): void {
+  if (--holders === 0) connectedAddon().setReferenced(false)
 }
 
 // Not the global, which a vm context lacks; and taken at once: tests of users put clocks of their own in its place, and the

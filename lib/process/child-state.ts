@@ -5,10 +5,10 @@
 import type { NativeAddon } from '../addon/addon-types.js'
 import { ENDED_BY, EVENT } from '../addon/addon-types.js'
 import type { EventFields } from '../addon/events.js'
-import { connectedAddon, holdLoop, offChild, onChild } from '../addon/events.js'
-import { atHostExit } from '../addon/host-exit.js'
+import { connectedAddon, offChild, onChild, releaseLoop, retainLoop } from '../addon/events.js'
+import { childHasEnded, endChildrenAtHostExit } from '../addon/host-exit.js'
 import { onAbort } from '../base/abort-listeners.js'
-import type { Bounds } from '../base/deadline.js'
+import type { Bounds, OnStop, StopError } from '../base/deadline.js'
 import { bounded } from '../base/deadline.js'
 import { AbortError, errnoName, LifecycleError } from '../base/errors.js'
 import { DISPOSE_MS, KILL_DEADLINE_MS } from '../base/limits.js'
@@ -21,6 +21,7 @@ import type { CheckedSpec } from './spawn-spec.js'
 /** What a signal to a child that has exited comes back with, kill(2). */
 export const ESRCH = 3
 const waitTimeout = ({ timeoutMs = 0 }: Bounds) => () => new LifecycleError('ERR_WAIT_TIMEOUT', { timeoutMs })
+const disposeTimeout = () => () => new LifecycleError('ERR_TERMINATION_DEADLINE', { killDeadlineMs: DISPOSE_MS })
 const cause = (name: (typeof ENDED_BY)[number]): number => ENDED_BY.indexOf(name)
 
 // Left again when the child has ended: what is registered outlives the quick collections, with all that it reaches, and
@@ -32,6 +33,15 @@ interface Pending {
   stop: (error: Error) => void
   /** Whether a ladder that ran out ends this call. */
   ladder: boolean
+}
+
+/** One call that lasts until the end. */
+interface Steps<T> {
+  readonly begin: () => void
+  readonly giveUp: () => void
+  readonly ladder: boolean
+  /** What the call gives, or throws, once the end is there. */
+  readonly result: () => T
 }
 
 export interface LadderSpec {
@@ -49,8 +59,8 @@ export class ChildState {
   #status: ExitStatus | null = null
   #exit: Exit | null = null
   #failure: Error | null = null
-  #releaseLoop: (() => void) | undefined
-  #leaveExit: () => void = () => {}
+  #holdsLoop = false
+  #endsWithHost = false
   #stopWatchingLifetime: () => void = () => {}
   /** Of the ladder that runs: a second one changes nothing of it but the grace. */
   #killDeadlineMs: number | undefined
@@ -69,8 +79,11 @@ export class ChildState {
 
   /** The child runs: from here on it can exit, and the end of this environment concerns it. */
   started(): void {
-    this.#releaseLoop = holdLoop()
-    if (this.spec.owner === 'handle') this.#leaveExit = atHostExit()
+    this.#holdLoop()
+    if (this.spec.owner === 'handle') {
+      this.#endsWithHost = true
+      endChildrenAtHostExit()
+    }
     const { signal, firstSignal, graceMs } = this.spec.lifetime
     if (signal === undefined) return
     const abort = () => {
@@ -112,18 +125,18 @@ export class ChildState {
    * Waits for the end. `holder` stays reachable meanwhile. While at least one wait is pending the group is settled as soon
    * as the leader has gone.
    */
-  async wait(holder: object, bounds: Bounds): Promise<Exit> {
-    await this.#untilSettled(holder, bounds, waitTimeout(bounds), {
+  wait(holder: object, bounds: Bounds): Promise<Exit> {
+    return this.#untilSettled(holder, bounds, waitTimeout, {
       begin: () => this.#native.setWaiting(this.number, true),
       giveUp: () => this.#native.setWaiting(this.number, false),
       ladder: false,
+      result: () => this.#result(),
     })
-    return this.#result()
   }
 
   /** Runs the ladder and waits for the end. */
-  async terminate(holder: object, bounds: Bounds, ladder: LadderSpec): Promise<Exit> {
-    await this.#untilSettled(holder, bounds, waitTimeout(bounds), {
+  terminate(holder: object, bounds: Bounds, ladder: LadderSpec): Promise<Exit> {
+    return this.#untilSettled(holder, bounds, waitTimeout, {
       begin: () => {
         this.#killDeadlineMs ??= ladder.killDeadlineMs
         const { firstSignal, graceMs, killDeadlineMs } = ladder
@@ -131,8 +144,8 @@ export class ChildState {
       },
       giveUp: () => {},
       ladder: true,
+      result: () => this.#result(),
     })
-    return this.#result()
   }
 
   /** Sends one signal; 0 or a positive errno, ESRCH when the child has exited. */
@@ -149,14 +162,14 @@ export class ChildState {
     dropped.unregister(this)
     if (this.#exit !== null) return
     if (this.spec.owner === 'detached') return this.#letGo()
-    const deadline = () => new LifecycleError('ERR_TERMINATION_DEADLINE', { killDeadlineMs: DISPOSE_MS })
-    await this.#untilSettled(holder, { timeoutMs: DISPOSE_MS }, deadline, {
+    await this.#untilSettled(holder, { timeoutMs: DISPOSE_MS }, disposeTimeout, {
       begin: () => {
         this.#disposed = true
         this.#native.dispose(this.number)
       },
       giveUp: () => {},
       ladder: false,
+      result: () => {},
     })
   }
 
@@ -169,13 +182,13 @@ export class ChildState {
   }
 
   ref(): void {
-    if (this.#releaseLoop === undefined && this.#status === null && this.#exit === null) this.#releaseLoop = holdLoop()
+    if (this.#status === null && this.#exit === null) this.#holdLoop()
   }
 
   /** A timeout is the only thing that bounds such a child, so it goes on holding the loop [B091]. */
   unref(): void {
     if (this.spec.lifetime.timeoutMs !== null) return
-    this.#releaseTheLoop()
+    this.#releaseLoop()
   }
 
   log(fd: number): LogSnapshot {
@@ -193,47 +206,51 @@ export class ChildState {
     return this.#exit as Exit
   }
 
-  async #untilSettled(
+  #untilSettled<T>(
     holder: object,
     bounds: Bounds,
-    timeoutError: () => Error,
-    steps: { begin: () => void; giveUp: () => void; ladder: boolean },
-  ): Promise<void> {
-    if (this.#exit !== null) return
-    await bounded(
-      (onStop) =>
-        new Promise<void>((resolve, reject) => {
-          const release = holdLoop()
-          const end = () => {
-            // The closure is what keeps the handle reachable while this call is pending.
-            void holder
-            this.#pending.delete(pending)
-            release()
+    timeoutError: (bounds: Bounds) => StopError,
+    steps: Steps<T>,
+  ): Promise<T> {
+    if (this.#exit !== null) return new Promise((resolve) => resolve(steps.result()))
+    // Most calls have no bound, and a host may wait for a thousand children at a time.
+    if (bounds.signal === undefined && bounds.timeoutMs === undefined) return this.#pend(holder, steps)
+    return bounded((onStop) => this.#pend(holder, steps, onStop), bounds, timeoutError(bounds))
+  }
+
+  #pend<T>(holder: object, steps: Steps<T>, onStop?: OnStop): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      retainLoop()
+      const end = () => {
+        // The closure is what keeps the handle reachable while this call is pending.
+        void holder
+        if (this.#pending.delete(pending)) releaseLoop()
+      }
+      const pending: Pending = {
+        ladder: steps.ladder,
+        settle: () => {
+          end()
+          try {
+            resolve(steps.result())
+          } catch (error) {
+            reject(error)
           }
-          const pending: Pending = {
-            ladder: steps.ladder,
-            settle: () => {
-              end()
-              resolve()
-            },
-            stop: (error) => {
-              end()
-              if (this.#exit === null) steps.giveUp()
-              reject(error)
-            },
-          }
-          this.#pending.add(pending)
-          onStop((stopError) => pending.stop(stopError(this.#status === null ? {} : { exit: this.#status })))
-          steps.begin()
-        }),
-      bounds,
-      timeoutError,
-    )
+        },
+        stop: (error) => {
+          end()
+          if (this.#exit === null) steps.giveUp()
+          reject(error)
+        },
+      }
+      this.#pending.add(pending)
+      onStop?.((stopError) => pending.stop(stopError(this.#status === null ? {} : { exit: this.#status })))
+      steps.begin()
+    })
   }
 
   #onExited(fields: EventFields): void {
     this.#status ??= exitStatus(fields[0] as number, fields[1] as number, fields[2] !== 0, fields[3] !== 0)
-    this.#releaseTheLoop()
+    this.#releaseLoop()
   }
 
   #onSettled(fields: EventFields): void {
@@ -267,16 +284,24 @@ export class ChildState {
     }
   }
 
-  #releaseTheLoop(): void {
-    this.#releaseLoop?.()
-    this.#releaseLoop = undefined
+  #holdLoop(): void {
+    if (this.#holdsLoop) return
+    this.#holdsLoop = true
+    retainLoop()
+  }
+
+  #releaseLoop(): void {
+    if (!this.#holdsLoop) return
+    this.#holdsLoop = false
+    releaseLoop()
   }
 
   #leave(): void {
     dropped.unregister(this)
     offChild(this.number)
-    this.#leaveExit()
+    if (this.#endsWithHost) childHasEnded()
+    this.#endsWithHost = false
     this.#stopWatchingLifetime()
-    this.#releaseTheLoop()
+    this.#releaseLoop()
   }
 }

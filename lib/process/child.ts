@@ -96,9 +96,13 @@ export class Child implements AsyncDisposable {
    * @throws {AbortError} ERR_ABORTED: this call's signal (the child goes on), or `lifetime.signal` (with the exit)
    * @throws {SpecTypeError} ERR_INVALID_SPEC: `bounds` is no object, or has an option that this call has not
    */
-  async wait(bounds: Bounds = {}): Promise<Exit> {
-    checkOptions(bounds, ['signal', 'timeoutMs'])
-    return await this.#state.wait(this, bounds)
+  wait(bounds: Bounds = {}): Promise<Exit> {
+    try {
+      checkOptions(bounds, ['signal', 'timeoutMs'])
+      return this.#state.wait(this, bounds)
+    } catch (error) {
+      return Promise.reject(error as Error)
+    }
   }
 
   /** Gives the exit as soon as it is seen, or null while the child runs; the whole record once a wait would give it. */

@@ -62,6 +62,7 @@ export interface ReadLimits {
   readonly inheritNofile: boolean
 }
 
+const NO_LIMITS: ReadLimits = { list: [], inheritNofile: false }
 const EPERM = -1
 const EINVAL = -22
 /** Of a user's or group's number: the next one means "leave it", setresuid(2). */
@@ -74,7 +75,7 @@ export const ID_MAX = 2 ** 32 - 2
  *   limit without the privilege to raise it (cause EPERM), setrlimit(2)
  */
 export function readLimits(limits: unknown, ownLimit: (resource: number) => readonly [number, number]): ReadLimits {
-  if (limits === undefined) return { list: [], inheritNofile: false }
+  if (limits === undefined) return NO_LIMITS
   const list: ReadLimit[] = []
   let inheritNofile = false
   for (const [name, value] of Object.entries(plainObject(limits, 'limits'))) {

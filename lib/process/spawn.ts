@@ -20,7 +20,7 @@ import { checkOptions } from './options.js'
 import type { PackableEntry } from './packed-map.js'
 import { HeldMap } from './packed-map.js'
 import { withPackedStart } from './packed-start.js'
-import type { StartFacts } from './receipt.js'
+import type { Receipt, StartFacts } from './receipt.js'
 import { makeReceipt } from './receipt.js'
 import type { CheckedSpec, SpawnSpec } from './spawn-spec.js'
 import { checkSpec } from './spawn-spec.js'
@@ -180,7 +180,7 @@ class SpawnCall {
   }
 
   #hand(state: ChildState, facts: StartFacts, containment: Containment): Child {
-    const child = new Child(state, facts.pid, () => makeReceipt(this.#spec, facts, containment), this.#streams())
+    const child = new Child(state, facts.pid, receiptLater(this.#spec, facts, containment), this.#streams())
     for (const entry of this.#spec.fds) if (entry.kind === 'endpoint') entry.endpoint.attach(child)
     for (const { host } of this.#streamPipes.values()) host.attach(child)
     return child
@@ -195,6 +195,11 @@ class SpawnCall {
       stderr: stderr === undefined ? null : readableOf(stderr as ResponsePipe['host']),
     }
   }
+}
+
+// Made where this call cannot be reached: what it held for the start would stay as long as the child.
+function receiptLater(spec: CheckedSpec, facts: StartFacts, containment: Containment): () => Receipt {
+  return () => makeReceipt(spec, facts, containment)
 }
 
 function readStart(fields: Float64Array): StartFacts {
