@@ -139,6 +139,7 @@ class Lifecycle final : public Counted<Lifecycle>, private Handler, private Time
   Ladder ladder_;
   int ladder_error_ = 0;
   bool exit_told_ = false;
+  bool disarmed_ = false;  // the watch on the pidfd has fired
   bool settled_ = false;
   int64_t timeout_at_ = kNever;
   int64_t wake_at_ = kNever;

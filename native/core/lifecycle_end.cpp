@@ -62,13 +62,16 @@ class RemoveLeafJob final : public Job {
 // The pidfd is watched for one shot: it stays readable, and a child that has exited before its start is told would make
 // the reactor spin until then.
 void Lifecycle::on_ready(uint32_t) {
+  disarmed_ = true;
   {
     Lock lock(mutex_);
     exit_early_ = !begun_;
     if (exit_early_) return;
   }
   advance();
-  if (!exit_told_ && process_->pidfd() >= 0) reactor_->rearm(process_->pidfd(), kReadable, this);
+  if (exit_told_ || process_->pidfd() < 0) return;
+  disarmed_ = false;
+  reactor_->rearm(process_->pidfd(), kReadable, this);
 }
 
 void Lifecycle::on_time() {
@@ -120,7 +123,8 @@ void Lifecycle::tell_exit() {
     Lock lock(mutex_);
     exit_seen_ = true;
   }
-  if (process_->pidfd() >= 0) reactor_->remove(process_->pidfd());  // stays readable: it would spin
+  // A copy of the pidfd in some child that is being born would go on reporting it; a shot that is spent does not.
+  if (process_->pidfd() >= 0 && !disarmed_) reactor_->remove(process_->pidfd());
   for (auto& drain : drains_) drain->hurry();
   if (sink_.get() == nullptr) return;
   ExitStatus status = process_->status();
@@ -246,12 +250,13 @@ void Lifecycle::settle() {
 bool Lifecycle::settle_group() {
   if (group_settled_) return true;
   if (process_->group_outlives_leader()) reap();
-  int members;
-  if (!know_members(&members)) return false;
+  bool alone = process_->surely_alone();
+  int members = 0;
+  if (!alone && !know_members(&members)) return false;
   if (group_left_ < 0) group_left_ = std::max(members, 0);
   // Whatever the count says, for it can miss a member that forks all the time; the signal misses none: no member can fork
   // between being found and being signalled.
-  if (!keeps_leftovers() && !process_->surely_alone()) {
+  if (!alone && !keeps_leftovers() && !process_->surely_alone()) {
     if (group_deadline_ == kNever) {
       group_deadline_ = deadline_in(kGroupDeadlineMs);
       poll_ms_ = 1;
