@@ -109,14 +109,6 @@ export const ROOT_PROBLEMS = [
   'unreadable',
 ] as const
 
-export interface NativeLog {
-  bytes: Uint8Array
-  headSize: number
-  total: number
-  omitted: number
-  complete: boolean
-}
-
 export interface NativeCapabilities {
   sharedMemoryClone: boolean
   clone3: boolean
@@ -190,7 +182,8 @@ export interface NativeAddon {
   kill(child: number, cause: number): number
   end(child: number, cause: number, firstSignal: number, graceMs: number, killDeadlineMs: number): void
   peek(child: number): readonly [code: number, signal: number, coreDumped: number, known: number] | null
-  log(child: number, target: number): NativeLog | null
+  /** Gives the bytes that are kept, and writes into `facts`: size of the head, total, omitted, complete. */
+  log(child: number, target: number, facts: Float64Array): Uint8Array | null
   endChildren(waitMs: number): void
 
   createPipe(childReads: boolean): { host: number; fd: number; endpoint: number } | NativeError

@@ -1,6 +1,5 @@
 /** What a capture has kept: bytes, counts, and whether that is all. */
 import { connectedAddon } from '../addon/events.js'
-import type { NativeLog } from '../addon/addon-types.js'
 
 /**
  * One moment of a captured stream. Filtered: no registered secret is in it, nor the beginning of one [M-23].
@@ -38,21 +37,25 @@ export interface Log {
   snapshot(): LogSnapshot
 }
 
+const decoder = new TextDecoder()
+const NONE = new Uint8Array(0)
+const facts = new Float64Array(4)
+
 /** Reads one log from native memory. */
 export function readLog(child: number, fd: number): LogSnapshot | undefined {
-  const log = connectedAddon().log(child, fd)
-  return log === null ? undefined : snapshotOf(log)
+  const bytes = connectedAddon().log(child, fd, facts)
+  return bytes === null ? undefined : snapshotOf(bytes)
 }
 
-const decoder = new TextDecoder()
-
-function snapshotOf({ bytes, headSize, total, omitted, complete }: NativeLog): LogSnapshot {
-  const head = bytes.subarray(0, headSize)
-  const tail = bytes.subarray(headSize)
+function snapshotOf(bytes: Uint8Array): LogSnapshot {
+  const [headSize, totalBytes, omittedBytes, complete] = facts as unknown as [number, number, number, number]
+  const whole = headSize === bytes.length
+  const head = whole ? bytes : bytes.subarray(0, headSize)
+  const tail = whole ? NONE : bytes.subarray(headSize)
   const text = () =>
-    omitted === 0
+    omittedBytes === 0
       ? decoder.decode(bytes)
-      : `${decoder.decode(head)}\n[${omitted} bytes omitted]\n${decoder.decode(tail)}`
-  const facts = { omittedBytes: omitted, totalBytes: total, truncated: omitted > 0, complete }
-  return Object.freeze({ bytes, head, tail, ...facts, text })
+      : `${decoder.decode(head)}\n[${omittedBytes} bytes omitted]\n${decoder.decode(tail)}`
+  const truncated = omittedBytes > 0
+  return Object.freeze({ bytes, head, tail, omittedBytes, totalBytes, truncated, complete: complete !== 0, text })
 }

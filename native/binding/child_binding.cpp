@@ -250,22 +250,21 @@ Napi::Value peek_child(const Napi::CallbackInfo& info) {
   return array;
 }
 
-// log(id, target) -> {bytes, headSize, total, omitted, complete}, or null
+// log(id, target, facts) -> bytes, or null. facts: [head size, total, omitted, complete]
 Napi::Value copy_log(const Napi::CallbackInfo& info) {
   Napi::Env env = info.Env();
   Ref<Lifecycle> child = Environment::of(info).child(id_argument(info)).life;
   LogCopy log;
   if (!child || !child->copy_log(info[1].As<Napi::Number>().Int32Value(), &log)) return env.Null();
-  Napi::Object object = Napi::Object::New(env);
+  double* facts = info[2].As<Napi::Float64Array>().Data();
+  facts[0] = static_cast<double>(log.head_size);
+  facts[1] = static_cast<double>(log.total);
+  facts[2] = static_cast<double>(log.omitted);
+  facts[3] = log.complete ? 1 : 0;
   Napi::ArrayBuffer buffer = Napi::ArrayBuffer::New(env, log.bytes.size());
   if (buffer.IsEmpty()) return env.Null();
   std::copy(log.bytes.begin(), log.bytes.end(), static_cast<uint8_t*>(buffer.Data()));
-  object.Set("bytes", Napi::Uint8Array::New(env, log.bytes.size(), buffer, 0));
-  object.Set("headSize", static_cast<double>(log.head_size));
-  object.Set("total", static_cast<double>(log.total));
-  object.Set("omitted", static_cast<double>(log.omitted));
-  object.Set("complete", log.complete);
-  return object;
+  return Napi::Uint8Array::New(env, log.bytes.size(), buffer, 0);
 }
 
 // attach(batch, onEvents)
