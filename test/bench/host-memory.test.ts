@@ -23,7 +23,7 @@ function start(rival: string, memoryGiB: number, count: number): Figures {
   return JSON.parse(execFileSync(process.execPath, ['--expose-gc', host, rival, 'start', ...words], { encoding: 'utf8' })) as Figures
 }
 
-test('a start beside 1 GiB takes at most three times one in a small host and a twentieth of child_process [N-19]', () => {
+test('a start beside 1 GiB takes at most three times one in a small host and a twentieth of child_process [N-19, B075]', () => {
   const small = start('exactspawn', 0, 100)
   const large = start('exactspawn', 1, 100)
   const theirs = start('child-process', 1, 20)
