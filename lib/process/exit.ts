@@ -48,18 +48,22 @@ export interface Exit extends ExitStatus {
 }
 
 export function exitStatus(code: number, signal: number, coreDumped: boolean, known: boolean): ExitStatus {
-  return Object.freeze({
+  return Object.freeze(statusOf(code, signal, coreDumped, known))
+}
+
+function statusOf(code: number, signal: number, coreDumped: boolean, known: boolean): ExitStatus {
+  return {
     code: known && signal === 0 ? code : null,
     signal: known && signal !== 0 ? signalName(signal) : null,
     coreDumped,
     lost: !known,
-  })
+  }
 }
 
 /** Reads the fields of a `settled` event: native/core/lifecycle_end.cpp, tell_settled. */
 export function readExit(fields: Float64Array, logs: Readonly<Record<number, LogSnapshot>>): Exit {
   const at = (index: number): number => fields[index] as number
-  const status = exitStatus(at(0), at(1), at(2) !== 0, at(3) !== 0)
+  const status = statusOf(at(0), at(1), at(2) !== 0, at(3) !== 0)
   return Object.freeze({
     ...status,
     endedBy: ENDED_BY[at(4)] as EndedBy,

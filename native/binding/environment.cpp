@@ -107,15 +107,11 @@ void Environment::clean_up(void* opaque) {
 void Environment::end_children(int wait_ms) { drop_children_of(this, wait_ms); }
 
 void Environment::emit(const Event& event) {
-  if (queue(event, true)) call();
-}
-
-void Environment::emit_with_next(const Event& event) { queue(event, false); }
-
-void Environment::flush() {
   {
     Lock lock(mutex_);
-    if (queue_.empty() || !schedule()) return;
+    if (closed_ || function_ == nullptr) return;
+    queue_.push_back(event);
+    if (!schedule()) return;
   }
   call();
 }
@@ -132,15 +128,7 @@ void Environment::turned() {
   call();
 }
 
-// True when the caller is to call().
-bool Environment::queue(const Event& event, bool wake) {
-  Lock lock(mutex_);
-  if (closed_ || function_ == nullptr) return false;
-  queue_.push_back(event);
-  return wake && schedule();
-}
-
-// Under the lock.
+// Under the lock. True when the caller is to call() after it.
 bool Environment::schedule() {
   if (scheduled_ || closed_ || function_ == nullptr) return false;
   scheduled_ = true;

@@ -38,8 +38,6 @@ class Environment final : public Counted<Environment>, public EventSink {
 
   // EventSink. Thread: any. After the environment has ended they do nothing.
   void emit(const Event& event) override;
-  void emit_with_next(const Event& event) override;
-  void flush() override;
   void adopt(uint32_t id, Lifecycle* child) override;
   void retain_sink() override { retain(); }
   void release_sink() override { release(); }
@@ -66,7 +64,6 @@ class Environment final : public Counted<Environment>, public EventSink {
   static void clean_up(void* self);
   static void call_js(napi_env env, napi_value function, void* self, void* data);
   void deliver(napi_env env, napi_value function);
-  bool queue(const Event& event, bool wake);
   bool schedule();
   void call();
 

@@ -13,7 +13,7 @@ enum class EventType : int32_t {
   kStarted = 1,        // child: pid, mechanism, candidate, has a pidfd, group outlives leader
   kStartFailed = 2,    // child: stage, syscall, errno, index, killed_by
   kExited = 3,         // child: code, signal, core, known; the leader's number is still held
-  kSettled = 4,        // child: the whole exit record, see Lifecycle::tell_settled
+  kSettled = 4,        // child: the whole exit record, see Lifecycle::tell_settled; without kExited where both came at once
   kEndDeadline = 5,    // child: errno of the last signal; the ladder ran out and the child is still there
   kPipeReady = 6,      // pipe: interest bits
   kTaskDone = 7,       // task: see the binding
@@ -31,9 +31,6 @@ struct Event {
 class EventSink {
  public:
   virtual void emit(const Event& event) = 0;
-  // Told together with the next event, or by flush(): an exit and its end are most often one wake-up of JavaScript.
-  virtual void emit_with_next(const Event& event) { emit(event); }
-  virtual void flush() {}
   // A start succeeded; comes right before its kStarted event.
   virtual void adopt(uint32_t id, Lifecycle* child) = 0;
   virtual void retain_sink() = 0;

@@ -85,6 +85,7 @@ class Lifecycle final : public Counted<Lifecycle>, private Handler, private Time
   bool logs_wanted();
   bool keeps_leftovers();
   void advance();
+  void see_exit();
   void tell_exit();
   void step_ladder();
   bool settle_due();
@@ -122,7 +123,7 @@ class Lifecycle final : public Counted<Lifecycle>, private Handler, private Time
   bool exit_early_ = false;  // seen before the start was told
   EndedBy cause_ = EndedBy::kSelf;
   int waiting_ = 0;
-  bool exit_seen_ = false;  // by the reactor: exit_told_, for the others
+  bool exit_seen_ = false;  // by the reactor, which alone sets it and so may read it without the lock
   int holds_ = 0;
   bool settle_wanted_ = false;
   bool logs_wanted_ = true;
@@ -138,7 +139,6 @@ class Lifecycle final : public Counted<Lifecycle>, private Handler, private Time
   // Reactor thread.
   Ladder ladder_;
   int ladder_error_ = 0;
-  bool exit_told_ = false;
   bool disarmed_ = false;  // the watch on the pidfd has fired
   bool settled_ = false;
   int64_t timeout_at_ = kNever;

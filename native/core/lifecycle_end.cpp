@@ -69,7 +69,7 @@ void Lifecycle::on_ready(uint32_t) {
     if (exit_early_) return;
   }
   advance();
-  if (exit_told_ || process_->pidfd() < 0) return;
+  if (exit_seen_ || process_->pidfd() < 0) return;
   disarmed_ = false;
   reactor_->rearm(process_->pidfd(), kReadable, this);
 }
@@ -80,7 +80,7 @@ void Lifecycle::on_time() {
 }
 
 void Lifecycle::on_drain_end() {
-  if (exit_told_) advance();
+  if (exit_seen_) advance();
 }
 
 bool Lifecycle::begun() {
@@ -103,22 +103,21 @@ void Lifecycle::wake_in(int64_t ms) { wake_at_ = std::min(wake_at_, now_ms() + m
 void Lifecycle::advance() {
   if (settled_ || !begun()) return;
   wake_at_ = kNever;
-  bool exits = !exit_told_ && process_->peek();
-  if (exits) tell_exit();
+  bool exits = !exit_seen_ && process_->peek();
+  if (exits) see_exit();
   // Also after the leader's exit: members that nobody has settled yet are the child's too.
   if (timeout_at_ != kNever && now_ms() >= timeout_at_) {
     timeout_at_ = kNever;
     end(EndedBy::kTimeout, options_.timeout_ladder);
   }
   step_ladder();
-  if (exit_told_ && !ladder_.active() && settle_due()) settle();
+  if (exit_seen_ && !ladder_.active() && settle_due()) settle();
   if (settled_) return;
-  if (exits && sink_.get() != nullptr) sink_->flush();
+  if (exits) tell_exit();
   reactor_->set_timer(this, std::min(wake_at_, timeout_at_));
 }
 
-void Lifecycle::tell_exit() {
-  exit_told_ = true;
+void Lifecycle::see_exit() {
   {
     Lock lock(mutex_);
     exit_seen_ = true;
@@ -126,6 +125,10 @@ void Lifecycle::tell_exit() {
   // A copy of the pidfd in some child that is being born would go on reporting it; a shot that is spent does not.
   if (process_->pidfd() >= 0 && !disarmed_) reactor_->remove(process_->pidfd());
   for (auto& drain : drains_) drain->hurry();
+}
+
+// Not with an end that came at once: that tells the exit too.
+void Lifecycle::tell_exit() {
   if (sink_.get() == nullptr) return;
   ExitStatus status = process_->status();
   Event event = {EventType::kExited, id_, {}};
@@ -133,7 +136,7 @@ void Lifecycle::tell_exit() {
   event.fields[1] = status.signal;
   event.fields[2] = status.core_dumped;
   event.fields[3] = status.known;
-  sink_->emit_with_next(event);
+  sink_->emit(event);
 }
 
 void Lifecycle::send(int signal) {
@@ -149,7 +152,7 @@ void Lifecycle::step_ladder() {
   }
   while (ladder_.active()) {
     bool gone = false;
-    if (exit_told_) {
+    if (exit_seen_) {
       // Reaping first makes the kernel's own answer about the group exact; the pidfd goes on naming it.
       if (process_->group_outlives_leader()) reap();
       int members;
