@@ -63,9 +63,13 @@ function statusOf(code: number, signal: number, coreDumped: boolean, known: bool
 /** Reads the fields of a `settled` event: native/core/lifecycle_end.cpp, tell_settled. */
 export function readExit(fields: Float64Array, logs: Readonly<Record<number, LogSnapshot>>): Exit {
   const at = (index: number): number => fields[index] as number
-  const status = statusOf(at(0), at(1), at(2) !== 0, at(3) !== 0)
+  const { code, signal, coreDumped, lost } = statusOf(at(0), at(1), at(2) !== 0, at(3) !== 0)
+  // Each by its name: spread, one record takes two kilobytes.
   return Object.freeze({
-    ...status,
+    code,
+    signal,
+    coreDumped,
+    lost,
     endedBy: ENDED_BY[at(4)] as EndedBy,
     escalated: at(5) !== 0,
     groupLeft: at(6),
@@ -75,16 +79,16 @@ export function readExit(fields: Float64Array, logs: Readonly<Record<number, Log
 }
 
 function readUsage(at: (index: number) => number): Usage {
-  const peak = at(10) < 0 ? {} : { peakRssBytes: at(10), peakRssSource: at(11) === 0 ? 'ru_maxrss' : 'memory.peak' } as const
-  return Object.freeze({
+  const usage = {
     userMs: at(8) / 1000,
     systemMs: at(9) / 1000,
-    ...peak,
     minorFaults: at(12),
     majorFaults: at(13),
     blocksIn: at(14),
     blocksOut: at(15),
     voluntarySwitches: at(16),
     involuntarySwitches: at(17),
-  })
+  }
+  if (at(10) < 0) return Object.freeze(usage)
+  return Object.freeze({ ...usage, peakRssBytes: at(10), peakRssSource: at(11) === 0 ? 'ru_maxrss' : 'memory.peak' })
 }

@@ -17,8 +17,8 @@ export type PackableEntry = FdEntry & { readonly kind: Exclude<FdEntry['kind'], 
 export class HeldMap {
   readonly #native: NativeAddon = connectedAddon()
   readonly #entries: readonly PackableEntry[]
-  readonly #numbers = new Map<number, number>()
-  readonly #bytes = new Map<number, Uint8Array>()
+  /** By the entry's place: a native number, or bytes. */
+  readonly #held: (number | Uint8Array | undefined)[] = []
 
   /**
    * @throws {SpawnError} ERR_SPAWN_FAILED at stage file: EMFILE; ERR_COMMAND_CONSUMED
@@ -26,7 +26,7 @@ export class HeldMap {
   constructor(entries: readonly PackableEntry[]) {
     this.#entries = entries
     try {
-      for (const entry of entries) this.#hold(entry)
+      for (const entry of entries) this.#held.push(this.#hold(entry))
     } catch (error) {
       this.#closeHeld()
       throw error
@@ -36,10 +36,10 @@ export class HeldMap {
   /** Lays all of it for a native start. */
   pack(packer: Packer, openedFiles: ReadonlyMap<number, number>): void {
     packer.number(this.#entries.length)
-    for (const entry of this.#entries) {
+    this.#entries.forEach((entry, index) => {
       packer.number(entry.target)
-      this.#packSource(packer, entry, openedFiles)
-    }
+      packSource(packer, entry, this.#held[index], openedFiles)
+    })
   }
 
   /** Closes what no start will take. */
@@ -48,52 +48,61 @@ export class HeldMap {
     closeFiles(openedFiles)
   }
 
-  #hold(entry: PackableEntry): void {
-    const field = `fds.${entry.target}`
-    if (entry.kind === 'endpoint') this.#numbers.set(entry.target, entry.endpoint.consume(field))
-    if (entry.kind === 'bytes') this.#bytes.set(entry.target, Uint8Array.from(entry.bytes))
-    if (entry.kind !== 'hostFd') return
-    const copy = this.#native.copyFd(entry.fd)
-    if (copy < 0) throw new SpawnError('ERR_SPAWN_FAILED', { stage: 'file', errno: copy, syscall: 'fcntl', field })
-    this.#numbers.set(entry.target, copy)
+  #hold(entry: PackableEntry): number | Uint8Array | undefined {
+    switch (entry.kind) {
+      case 'endpoint':
+        return entry.endpoint.consume(`fds.${entry.target}`)
+      case 'bytes':
+        return Uint8Array.from(entry.bytes)
+      case 'hostFd':
+        return this.#copy(entry.fd, entry.target)
+      default:
+        return undefined
+    }
+  }
+
+  #copy(fd: number, target: number): number {
+    const copy = this.#native.copyFd(fd)
+    if (copy >= 0) return copy
+    throw new SpawnError('ERR_SPAWN_FAILED', { stage: 'file', errno: copy, syscall: 'fcntl', field: `fds.${target}` })
   }
 
   #closeHeld(): void {
-    for (const entry of this.#entries) {
-      const number = this.#numbers.get(entry.target)
-      if (number === undefined) continue
-      if (entry.kind === 'endpoint') this.#native.endpointClose(number)
-      else this.#native.closeFd(number)
-    }
+    this.#held.forEach((held, index) => {
+      if (typeof held !== 'number') return
+      if (this.#entries[index]?.kind === 'endpoint') this.#native.endpointClose(held)
+      else this.#native.closeFd(held)
+    })
   }
+}
 
-  #packSource(packer: Packer, entry: PackableEntry, files: ReadonlyMap<number, number>): void {
-    switch (entry.kind) {
-      case 'null':
-        return packer.number(SOURCE.none)
-      case 'hostFd':
-        packer.number(SOURCE.copiedFd)
-        return packer.number(this.#held(entry))
-      case 'file':
-        packer.number(SOURCE.openedFd)
-        return packer.number(files.get(entry.target) as number)
-      case 'endpoint':
-        packer.number(SOURCE.endpoint)
-        return packer.number(this.#held(entry))
-      case 'bytes':
-        packer.number(SOURCE.bytes)
-        return packer.bytes(this.#bytes.get(entry.target) as Uint8Array)
-      case 'capture':
-        packer.number(SOURCE.capture)
-        packer.number(entry.capture.headBytes)
-        return packer.number(entry.capture.tailBytes)
-      case 'sameAs':
-        packer.number(SOURCE.sameAs)
-        return packer.number(entry.source)
-    }
-  }
-
-  #held(entry: PackableEntry): number {
-    return this.#numbers.get(entry.target) as number
+function packSource(
+  packer: Packer,
+  entry: PackableEntry,
+  held: number | Uint8Array | undefined,
+  files: ReadonlyMap<number, number>,
+): void {
+  switch (entry.kind) {
+    case 'null':
+      return packer.number(SOURCE.none)
+    case 'hostFd':
+      packer.number(SOURCE.copiedFd)
+      return packer.number(held as number)
+    case 'file':
+      packer.number(SOURCE.openedFd)
+      return packer.number(files.get(entry.target) as number)
+    case 'endpoint':
+      packer.number(SOURCE.endpoint)
+      return packer.number(held as number)
+    case 'bytes':
+      packer.number(SOURCE.bytes)
+      return packer.bytes(held as Uint8Array)
+    case 'capture':
+      packer.number(SOURCE.capture)
+      packer.number(entry.capture.headBytes)
+      return packer.number(entry.capture.tailBytes)
+    case 'sameAs':
+      packer.number(SOURCE.sameAs)
+      return packer.number(entry.source)
   }
 }

@@ -55,13 +55,17 @@ export async function spawn(spec: SpawnSpec, options: SpawnOptions = {}): Promis
   return await new SpawnCall(checked, signals).run()
 }
 
+const NO_FILES: ReadonlyMap<number, number> = new Map()
+const NO_STREAMS: ChildStreams = { stdin: null, stdout: null, stderr: null }
+
 class SpawnCall {
   readonly #native: NativeAddon = connectedAddon()
   readonly #spec: CheckedSpec
   readonly #signals: readonly AbortSignal[]
-  readonly #streamPipes = new Map<number, RequestPipe | ResponsePipe>()
+  /** Those of "pipe" on 0, 1 and 2, by that number. */
+  readonly #streamPipes: (RequestPipe | ResponsePipe | undefined)[] = []
   readonly #held: HeldMap
-  #files: ReadonlyMap<number, number> = new Map()
+  #files = NO_FILES
   #cgroupLeaf: string | null = null
 
   constructor(spec: CheckedSpec, signals: readonly AbortSignal[]) {
@@ -94,7 +98,7 @@ class SpawnCall {
     return this.#spec.fds.map((entry) => {
       if (entry.kind !== 'pipe') return entry
       const made = entry.target === 0 ? pipe('childReads') : pipe('childWrites')
-      this.#streamPipes.set(entry.target, made)
+      this.#streamPipes[entry.target] = made
       return { target: entry.target, kind: 'endpoint', endpoint: made.child }
     })
   }
@@ -102,9 +106,9 @@ class SpawnCall {
   // Of a start that failed: the host's ends, and endpoints that it did not get to, which it has used up all the same.
   #closePipes(): void {
     for (const entry of this.#spec.fds) if (entry.kind === 'endpoint') entry.endpoint.close()
-    for (const { child, host } of this.#streamPipes.values()) {
-      child.close()
-      host.close()
+    for (const made of this.#streamPipes) {
+      made?.child.close()
+      made?.host.close()
     }
   }
 
@@ -182,13 +186,13 @@ class SpawnCall {
   #hand(state: ChildState, facts: StartFacts, containment: Containment): Child {
     const child = new Child(state, facts.pid, receiptLater(this.#spec, facts, containment), this.#streams())
     for (const entry of this.#spec.fds) if (entry.kind === 'endpoint') entry.endpoint.attach(child)
-    for (const { host } of this.#streamPipes.values()) host.attach(child)
+    for (const made of this.#streamPipes) made?.host.attach(child)
     return child
   }
 
   #streams(): ChildStreams {
-    const host = (fd: number) => this.#streamPipes.get(fd)?.host
-    const [stdin, stdout, stderr] = [host(0), host(1), host(2)]
+    if (this.#streamPipes.length === 0) return NO_STREAMS
+    const [stdin, stdout, stderr] = this.#streamPipes.map((made) => made?.host)
     return {
       stdin: stdin === undefined ? null : writableOf(stdin as RequestPipe['host']),
       stdout: stdout === undefined ? null : readableOf(stdout as ResponsePipe['host']),
