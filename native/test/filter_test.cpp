@@ -9,12 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "filter_case.h"
 #include "harness.h"
 
 namespace exactspawn {
 namespace {
-
-using Strings = std::vector<std::string>;
 
 struct Collector : Sink {
   std::string out;
@@ -111,24 +110,6 @@ std::string filtered(const Strings& secrets, const Strings& chunks) {
   for (const std::string& chunk : chunks) stream.feed(chunk);
   return stream.finish();
 }
-
-// Xorshift with a fixed seed: a failure repeats.
-struct Random {
-  uint64_t state = 88172645463325252u;
-  size_t below(size_t bound) {
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return static_cast<size_t>((state >> 16) % bound);
-  }
-  std::string text(size_t size, size_t letters) {
-    std::string out;
-    while (out.size() < size) out += static_cast<char>('a' + below(letters));
-    return out;
-  }
-};
-
-const std::string kSecret = "sk-live-0123456789abcdefghijklmnopqrstuv";  // 40 bytes, as in B104
 
 }  // namespace
 
@@ -264,15 +245,7 @@ TEST("random texts, secrets and splits agree with the model after every chunk [M
   int disagreed = 0;
   for (int round = 0; round < 25000; round++) {
     size_t letters = 1 + random.below(3);
-    Strings secrets;
-    for (size_t count = 1 + random.below(4); count > 0; count--) {
-      // Half of the secrets are cut from an earlier one, so that prefixes, suffixes and overlaps are common.
-      std::string secret = random.text(4 + random.below(6), letters);
-      if (!secrets.empty() && random.below(2) == 0) {
-        secret = secrets[0].substr(random.below(3)) + random.text(3, letters);
-      }
-      secrets.push_back(secret.size() < kMinSecretBytes ? secret + "aaaa" : secret);
-    }
+    Strings secrets = random.secrets(letters);
     Ref<SecretSet> set = SecretSet::make(secrets);
     for (int i = 0; i < 8; i++) {
       Strings chunks(1 + random.below(6));
