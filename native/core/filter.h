@@ -58,6 +58,10 @@ class SecretSet : public Counted<SecretSet> {
   explicit SecretSet(std::vector<std::string> secrets);
   static uint32_t key_of(const uint8_t* block_end);
   size_t longest_at(const uint8_t* at, const uint8_t* end, uint32_t key) const;
+  // How far the window may move. 0 where a secret occurs.
+  size_t move_of(const uint8_t* window_end, const uint8_t* end, size_t* size) const;
+  const uint8_t* find_in_one_lane(const uint8_t* at, const uint8_t* stop, const uint8_t* end, size_t* size) const;
+  const uint8_t* find_in_lanes(const uint8_t* from, const uint8_t* end, size_t* size) const;
 
   std::vector<Secret> secrets_;  // by key, then the longest first
   size_t longest_ = 0;

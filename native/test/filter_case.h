@@ -37,6 +37,16 @@ struct Random {
     }
     return out;
   }
+  // Long enough for the search to look at several stretches at once, with few or many of the secrets and parts of them.
+  std::string long_text(const Strings& secrets) {
+    std::string out = text(4000 + below(8000), below(2) == 0 ? 2 : 26);
+    for (size_t count = below(2) == 0 ? below(4) : below(60); count > 0; count--) {
+      const std::string& secret = secrets[below(secrets.size())];
+      size_t size = secret.size() - below(2);
+      out.replace(below(out.size()), size, secret, 0, size);
+    }
+    return out;
+  }
 };
 
 }  // namespace exactspawn

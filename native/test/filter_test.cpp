@@ -287,6 +287,20 @@ TEST("secrets around the largest window are found [M-64]") {
   }
 }
 
+TEST("random long texts and splits agree with the model after every chunk [M-23, M-64, B104]") {
+  Random random;
+  for (int round = 0; round < 300; round++) {
+    Strings secrets = random.secrets(2 + random.below(2));
+    Strings chunks;
+    std::string text = random.long_text(secrets);
+    for (size_t at = 0, size = 0; at < text.size(); at += size) {
+      size = random.below(2) == 0 ? 1 + random.below(50) : 1 + random.below(text.size());
+      chunks.push_back(text.substr(at, size));
+    }
+    CHECK(agrees(secrets, SecretSet::make(secrets), chunks));
+  }
+}
+
 TEST("a marker that the child wrote itself passes unchanged [M-28]") {
   std::string text = "[redacted]" + kSecret + "[redacted";
   CHECK_EQ(filtered({kSecret}, bytes_of(text)), "[redacted][redacted][redacted");
