@@ -90,7 +90,7 @@ TEST("members are listed by number and start, without leader, zombies and other 
   pid_t pgid = family.child.pid();
   std::vector<GroupMember> members, again;
   CHECK(list_group_members(pgid, &members));
-  CHECK_EQ(members.size(), 2);
+  CHECK_EQ(members.size(), size_t{2});
   auto listed = [&](pid_t pid, const std::vector<GroupMember>& list) {
     return std::count_if(list.begin(), list.end(), [&](const GroupMember& m) { return m.pid == pid && m.started > 0; });
   };
