@@ -94,7 +94,6 @@ void Environment::clean_up(void* opaque) {
     if (entry.start && !entry.life) entry.start->cancel();
   });
   drop_children_of(self, kExitWaitMs);
-  self->pipes.each([](Ref<HostPipe>& pipe) { pipe->close(); });
   // Children, starts and pipes hold the environment as their sink: kept here they would hold each other, and their
   // descriptors, for ever.
   self->pipes = {};

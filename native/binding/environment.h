@@ -49,7 +49,7 @@ class Environment final : public Counted<Environment>, public EventSink {
   ChildEntry take_child(uint32_t id);
 
   // Thread: JS only.
-  Slots<Ref<HostPipe>> pipes;
+  Slots<std::unique_ptr<HostPipe>> pipes;
   Slots<std::unique_ptr<UniqueFd>> endpoints;
   Slots<std::unique_ptr<PrivateDirectory>> directories;
   Slots<Ref<FileTask>> tasks;

@@ -4,6 +4,7 @@
 #include "environment.h"
 #include "exports.h"
 #include "marshal.h"
+#include "reactor_watch.h"
 
 namespace exactspawn {
 namespace {
@@ -24,7 +25,8 @@ Napi::Value create_pipe(const Napi::CallbackInfo& info) {
   int number = host.get();
   // The number is needed before the object; the slot is filled in right after.
   uint32_t id = environment.pipes.add({});
-  *environment.pipes.find(id) = Ref<HostPipe>(new HostPipe(id, &environment, std::move(host)));
+  PipeWatch* watch = new ReactorWatch(id, &environment, number);
+  *environment.pipes.find(id) = std::make_unique<HostPipe>(std::move(host), watch);
   uint32_t endpoint = environment.endpoints.add(std::make_unique<UniqueFd>(std::move(child)));
   Napi::Object object = Napi::Object::New(info.Env());
   object.Set("host", id);
@@ -33,15 +35,15 @@ Napi::Value create_pipe(const Napi::CallbackInfo& info) {
   return object;
 }
 
-Ref<HostPipe> pipe_of(const Napi::CallbackInfo& info) {
-  Ref<HostPipe>* pipe = Environment::of(info).pipes.find(id_argument(info));
-  return pipe == nullptr ? Ref<HostPipe>() : *pipe;
+HostPipe* pipe_of(const Napi::CallbackInfo& info) {
+  std::unique_ptr<HostPipe>* pipe = Environment::of(info).pipes.find(id_argument(info));
+  return pipe == nullptr ? nullptr : pipe->get();
 }
 
 // pipeRead(id, maxBytes) -> bytes, null at the end, or a negative errno (-EAGAIN: wait)
 Napi::Value pipe_read(const Napi::CallbackInfo& info) {
-  Ref<HostPipe> pipe = pipe_of(info);
-  if (!pipe) return Napi::Number::New(info.Env(), -EBADF);
+  HostPipe* pipe = pipe_of(info);
+  if (pipe == nullptr) return Napi::Number::New(info.Env(), -EBADF);
   uint8_t chunk[kChunkBytes];
   size_t wanted = std::min<size_t>(info[1].As<Napi::Number>().Uint32Value(), sizeof chunk);
   long size = pipe->read(chunk, wanted);
@@ -53,8 +55,8 @@ Napi::Value pipe_read(const Napi::CallbackInfo& info) {
 
 // pipeWrite(id, bytes, offset) -> bytes written, or a negative errno (-EAGAIN: wait)
 Napi::Value pipe_write(const Napi::CallbackInfo& info) {
-  Ref<HostPipe> pipe = pipe_of(info);
-  if (!pipe) return Napi::Number::New(info.Env(), -EBADF);
+  HostPipe* pipe = pipe_of(info);
+  if (pipe == nullptr) return Napi::Number::New(info.Env(), -EBADF);
   auto bytes = info[1].As<Napi::Uint8Array>();
   size_t offset = static_cast<size_t>(info[2].As<Napi::Number>().DoubleValue());
   long size = pipe->write(bytes.Data() + offset, bytes.ByteLength() - offset);
@@ -63,28 +65,27 @@ Napi::Value pipe_write(const Napi::CallbackInfo& info) {
 
 // pipeArm(id, interest) -> errno
 Napi::Value pipe_arm(const Napi::CallbackInfo& info) {
-  Ref<HostPipe> pipe = pipe_of(info);
-  int failed = pipe ? pipe->arm(info[1].As<Napi::Number>().Uint32Value()).errnum : EBADF;
+  HostPipe* pipe = pipe_of(info);
+  int failed = pipe != nullptr ? pipe->arm(info[1].As<Napi::Number>().Uint32Value()).errnum : EBADF;
   return Napi::Number::New(info.Env(), failed);
 }
 
 // pipeDisarm(id, interest)
 Napi::Value pipe_disarm(const Napi::CallbackInfo& info) {
-  Ref<HostPipe> pipe = pipe_of(info);
-  if (pipe) pipe->disarm(info[1].As<Napi::Number>().Uint32Value());
+  HostPipe* pipe = pipe_of(info);
+  if (pipe != nullptr) pipe->disarm(info[1].As<Napi::Number>().Uint32Value());
   return info.Env().Undefined();
 }
 
 // pipeTake(id) -> the number, now the caller's
 Napi::Value pipe_take(const Napi::CallbackInfo& info) {
-  Ref<HostPipe> pipe = Environment::of(info).pipes.take(id_argument(info));
-  return Napi::Number::New(info.Env(), pipe ? pipe->take() : -1);
+  std::unique_ptr<HostPipe> pipe = Environment::of(info).pipes.take(id_argument(info));
+  return Napi::Number::New(info.Env(), pipe == nullptr ? -1 : pipe->take());
 }
 
 // pipeClose(id)
 Napi::Value pipe_close(const Napi::CallbackInfo& info) {
-  Ref<HostPipe> pipe = Environment::of(info).pipes.take(id_argument(info));
-  if (pipe) pipe->close();
+  Environment::of(info).pipes.take(id_argument(info));
   return info.Env().Undefined();
 }
 

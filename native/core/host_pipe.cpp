@@ -5,6 +5,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <utility>
+
 namespace exactspawn {
 namespace {
 
@@ -35,7 +37,7 @@ long write_without_signal(int fd, const uint8_t* bytes, size_t size) {
 
 }  // namespace
 
-HostPipe::HostPipe(uint32_t id, EventSink* sink, UniqueFd fd) : id_(id), sink_(sink), fd_(std::move(fd)) {}
+HostPipe::HostPipe(UniqueFd fd, PipeWatch* watch) : fd_(std::move(fd)), watch_(watch) {}
 
 long HostPipe::read(uint8_t* bytes, size_t size) {
   ssize_t got;
@@ -54,58 +56,8 @@ long HostPipe::write(const uint8_t* bytes, size_t size) {
   return written < 0 ? -errno : written;
 }
 
-SysError HostPipe::arm(uint32_t interest) {
-  Lock lock(mutex_);
-  wanted_ |= interest;
-  if (reactor_ != nullptr) return reactor_->rearm(fd_.get(), wanted_, this);
-  Reactor* reactor;
-  if (SysError error = Reactor::start(&reactor)) return error;
-  if (SysError error = reactor->add(fd_.get(), wanted_, true, this)) return error;
-  reactor_ = reactor;
-  retain();  // the reactor's reference
-  return {};
-}
-
-void HostPipe::disarm(uint32_t interest) {
-  Lock lock(mutex_);
-  wanted_ &= ~interest;
-}
-
-void HostPipe::on_ready(uint32_t interest) {
-  uint32_t told;
-  {
-    Lock lock(mutex_);
-    if (!fd_.valid() || reactor_ == nullptr) return;
-    // The end of the other side makes a waiting read or write ready: the call itself says what it means.
-    if (interest & kHangup) interest |= kReadable | kWritable;
-    told = interest & wanted_;
-    wanted_ &= ~told;
-    if (wanted_ != 0) reactor_->rearm(fd_.get(), wanted_, this);
-  }
-  if (told == 0 || sink_.get() == nullptr) return;
-  Event event = {EventType::kPipeReady, id_, {}};
-  event.fields[0] = told;
-  sink_->emit(event);
-}
-
 int HostPipe::take() {
-  Lock lock(mutex_);
-  if (reactor_ != nullptr) {
-    class Release final : public Task {
-     public:
-      explicit Release(HostPipe* pipe) : pipe_(pipe) {}
-      void run() override {
-        pipe_->release();
-        delete this;
-      }
-
-     private:
-      HostPipe* pipe_;
-    };
-    reactor_->remove(fd_.get());
-    reactor_->post(new Release(this));
-    reactor_ = nullptr;
-  }
+  if (PipeWatch* watch = std::exchange(watch_, nullptr)) watch->stop();
   return fd_.release();
 }
 

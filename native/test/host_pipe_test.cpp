@@ -7,8 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <memory>
+
 #include "child_case.h"
 #include "harness.h"
+#include "reactor_watch.h"
 #include "support.h"
 
 using namespace exactspawn;
@@ -21,7 +24,7 @@ constexpr uint32_t kId = 41;
 // One end ours, non-blocking, the other the far side's.
 struct Ends {
   Ref<Listener> listener{new Listener};
-  Ref<HostPipe> ours;
+  std::unique_ptr<HostPipe> ours;
   UniqueFd theirs;
 
   explicit Ends(bool we_read) {
@@ -29,11 +32,11 @@ struct Ends {
     CHECK(!make_pipe(&pipe));
     UniqueFd& mine = we_read ? pipe.read_end : pipe.write_end;
     CHECK(!set_nonblocking(mine.get(), true));
-    ours = new HostPipe(kId, listener.get(), std::move(mine));
+    auto* watch = new ReactorWatch(kId, listener.get(), mine.get());
+    ours = std::make_unique<HostPipe>(std::move(mine), watch);
     theirs = std::move(we_read ? pipe.write_end : pipe.read_end);
   }
   ~Ends() {
-    ours->close();
     ours = {};
     CHECK(until([this] { return listener->holders() == 0; }));
   }
