@@ -160,12 +160,21 @@ export interface TestHooks {
   noExitInfo?: boolean
   noCloseRange?: boolean
   noMemfdExec?: boolean
+  /** The reactor watches pipes, as where the event loop is not libuv's; of pipes that are made from then on. */
+  noLoopWatch?: boolean
   delayBeforeExecMs?: number
 }
 
 export interface NativeAddon {
-  /** `batch` holds EVENT_BATCH events; native code writes there how they are told next, and keeps it. */
-  attach(batch: Float64Array, onEvents: (count: number) => void): boolean
+  /**
+   * `batch` holds EVENT_BATCH events; native code writes there how they are told next, and keeps it. `onPipeReady` hears of
+   * pipes from the event loop itself; null where that may not be asked.
+   */
+  attach(
+    batch: Float64Array,
+    onEvents: (count: number) => void,
+    onPipeReady: ((pipe: number, interest: number) => void) | null,
+  ): boolean
   setReferenced(referenced: boolean): void
   /** The loop has turned since the last batch of events. */
   turned(): void

@@ -6,6 +6,7 @@ import { setImmediate } from 'node:timers'
 import { addon } from './addon.js'
 import type { NativeAddon } from './addon-types.js'
 import { EVENT, EVENT_BATCH, EVENT_STRIDE } from './addon-types.js'
+import { loopMayBeAsked } from './own-loop.js'
 
 /** One event's fields, borrowed until the listener returns. */
 export type EventFields = Float64Array
@@ -13,8 +14,11 @@ export type EventFields = Float64Array
 /** Takes one event; must not throw. */
 export type EventListener = (type: number, fields: EventFields) => void
 
+/** Takes the INTEREST bits for which a pipe is ready; must not throw. */
+export type PipeListener = (interest: number) => void
+
 const children = new Map<number, EventListener>()
-const pipes = new Map<number, EventListener>()
+const pipes = new Map<number, PipeListener>()
 const tasks = new Map<number, (result: unknown) => void>()
 let attached: NativeAddon | undefined
 let holders = 0
@@ -28,7 +32,7 @@ const fieldsOf = Array.from({ length: EVENT_BATCH }, (_, index) => {
 export function connectedAddon(): NativeAddon {
   if (attached === undefined) {
     const native = addon()
-    native.attach(batch, dispatch)
+    native.attach(batch, dispatch, loopMayBeAsked() ? tellPipe : null)
     attached = native
   }
   return attached
@@ -42,7 +46,7 @@ export function offChild(child: number): void {
   children.delete(child)
 }
 
-export function onPipe(pipe: number, listener: EventListener): void {
+export function onPipe(pipe: number, listener: PipeListener): void {
   pipes.set(pipe, listener)
 }
 
@@ -97,13 +101,17 @@ function dispatch(count: number): void {
     const fields = fieldsOf[index] as EventFields
     try {
       if (type === EVENT.taskDone) finishTask(id)
-      else if (type === EVENT.pipeReady) pipes.get(id)?.(type, fields)
+      else if (type === EVENT.pipeReady) tellPipe(id, fields[0] as number)
       else children.get(id)?.(type, fields)
     } catch (error) {
       failures.push(error)
     }
   }
   if (failures.length > 0) throw failures[0]
+}
+
+function tellPipe(pipe: number, interest: number): void {
+  pipes.get(pipe)?.(interest)
 }
 
 function finishTask(id: number): void {

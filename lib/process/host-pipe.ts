@@ -46,8 +46,7 @@ abstract class HostPipe implements AsyncDisposable {
     forgotten.register(this, pipe, this)
     // The listener must not hold this object, or it could never be forgotten.
     const waits = this.#waits
-    onPipe(pipe, (_, fields) => {
-      const told = fields[0] as number
+    onPipe(pipe, (told) => {
       for (const [interest, wait] of [...waits]) if ((told & interest) !== 0) wait.ready()
     })
   }

@@ -267,9 +267,10 @@ Napi::Value copy_log(const Napi::CallbackInfo& info) {
   return Napi::Uint8Array::New(env, log.bytes.size(), buffer, 0);
 }
 
-// attach(batch, onEvents)
+// attach(batch, onEvents, onPipeReady | null)
 Napi::Value attach(const Napi::CallbackInfo& info) {
-  bool attached = Environment::of(info).attach(info.Env(), info[0].As<Napi::Float64Array>(), info[1].As<Napi::Function>());
+  auto batch = info[0].As<Napi::Float64Array>();
+  bool attached = Environment::of(info).attach(info.Env(), batch, info[1].As<Napi::Function>(), info[2]);
   return Napi::Boolean::New(info.Env(), attached);
 }
 

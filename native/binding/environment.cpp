@@ -51,7 +51,7 @@ void Environment::install(Napi::Env env) {
 
 Environment& Environment::of(const Napi::CallbackInfo& info) { return *info.Env().GetInstanceData<Environment>(); }
 
-bool Environment::attach(Napi::Env env, Napi::Float64Array batch, Napi::Function on_events) {
+bool Environment::attach(Napi::Env env, Napi::Float64Array batch, Napi::Function on_events, Napi::Value on_pipe_ready) {
   if (function_ != nullptr || batch.ElementLength() < kBatch * kStride) return false;
   napi_value name;
   napi_create_string_utf8(env, "exactspawn", NAPI_AUTO_LENGTH, &name);
@@ -62,7 +62,8 @@ bool Environment::attach(Napi::Env env, Napi::Float64Array batch, Napi::Function
   napi_unref_threadsafe_function(env, function_);
   napi_create_reference(env, batch, 1, &batch_);
   batch_memory_ = batch.Data();
-  // After the function, so that it runs before the function's own clean-up: hooks run in reverse.
+  if (on_pipe_ready.IsFunction()) loop = EventLoop::open(env, on_pipe_ready.As<Napi::Function>());
+  // After the function and the loop, so that it runs before their own clean-up: hooks run in reverse.
   retain();
   napi_add_env_cleanup_hook(env, clean_up, this);
   return true;

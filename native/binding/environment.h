@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "event_loop.h"
 #include "file_task.h"
 #include "host_pipe.h"
 #include "lifecycle.h"
@@ -27,9 +28,9 @@ class Environment final : public Counted<Environment>, public EventSink {
   static void install(Napi::Env env);
   static Environment& of(const Napi::CallbackInfo& info);
 
-  // Takes the array into which batches of events are written, and the JS function that is told how many are there. Once.
-  // Thread: JS.
-  bool attach(Napi::Env env, Napi::Float64Array batch, Napi::Function on_events);
+  // Takes the array into which batches of events are written, and the JS function that is told how many are there; and,
+  // where the event loop may be asked, the one that hears of ready pipes from it. Once. Thread: JS.
+  bool attach(Napi::Env env, Napi::Float64Array batch, Napi::Function on_events, Napi::Value on_pipe_ready);
   // Whether a pending event keeps the event loop alive. Thread: JS.
   void set_referenced(Napi::Env env, bool referenced);
 
@@ -49,6 +50,7 @@ class Environment final : public Counted<Environment>, public EventSink {
   ChildEntry take_child(uint32_t id);
 
   // Thread: JS only.
+  EventLoop* loop = nullptr;  // null: the reactor watches pipes
   Slots<std::unique_ptr<HostPipe>> pipes;
   Slots<std::unique_ptr<UniqueFd>> endpoints;
   Slots<std::unique_ptr<PrivateDirectory>> directories;

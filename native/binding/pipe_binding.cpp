@@ -3,14 +3,21 @@
 
 #include "environment.h"
 #include "exports.h"
+#include "loop_watch.h"
 #include "marshal.h"
 #include "reactor_watch.h"
+#include "test_hooks.h"
 
 namespace exactspawn {
 namespace {
 
 // One read gives at most this much: a pipe's default capacity, and what lib/base/limits.ts promises.
 constexpr size_t kChunkBytes = 64 * 1024;
+
+PipeWatch* new_watch(Environment& environment, uint32_t id, int fd) {
+  if (environment.loop == nullptr || test_hooks().no_loop_watch) return new ReactorWatch(id, &environment, fd);
+  return new LoopWatch(id, environment.loop, fd);
+}
 
 // createPipe(childReads) -> {host, fd, endpoint}, or an error
 Napi::Value create_pipe(const Napi::CallbackInfo& info) {
@@ -25,7 +32,7 @@ Napi::Value create_pipe(const Napi::CallbackInfo& info) {
   int number = host.get();
   // The number is needed before the object; the slot is filled in right after.
   uint32_t id = environment.pipes.add({});
-  PipeWatch* watch = new ReactorWatch(id, &environment, number);
+  PipeWatch* watch = new_watch(environment, id, number);
   *environment.pipes.find(id) = std::make_unique<HostPipe>(std::move(host), watch);
   uint32_t endpoint = environment.endpoints.add(std::make_unique<UniqueFd>(std::move(child)));
   Napi::Object object = Napi::Object::New(info.Env());

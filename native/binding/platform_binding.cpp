@@ -79,6 +79,7 @@ Napi::Value set_hooks(const Napi::CallbackInfo& info) {
   hooks.no_exit_info = flag("noExitInfo");
   hooks.no_close_range = flag("noCloseRange");
   hooks.no_memfd_exec = flag("noMemfdExec");
+  hooks.no_loop_watch = flag("noLoopWatch");
   hooks.delay_before_exec_ms = given.Has("delayBeforeExecMs") ? given.Get("delayBeforeExecMs").As<Napi::Number>().Int32Value() : 0;
   set_test_hooks(hooks);
   return info.Env().Undefined();

@@ -12,6 +12,7 @@ struct TestHooks {
   bool no_exit_info = false;
   bool no_close_range = false;
   bool no_memfd_exec = false;
+  bool no_loop_watch = false;
   int delay_before_exec_ms = 0;
 };
 

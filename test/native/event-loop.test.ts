@@ -33,6 +33,11 @@ const ran = 400
 test.each([
   ['a package that is idle', ''],
   ['a pipe that nobody reads', "globalThis.kept = pipe('childWrites')"],
+  ['a pipe that a read has waited for', `
+    const { child: writes, host } = globalThis.kept = pipe('childWrites');
+    const args = ['print-later', '20', 'x', '3', '--', 'sleep', '30000'];
+    (await spawn({ program: fixture, args, env: {}, fds: { 3: writes } })).unref();
+    await host.read()`],
   ['a read that was aborted', `
     const { host } = globalThis.kept = pipe('childWrites');
     await host.read({ signal: AbortSignal.timeout(20) }).catch(() => {})`],

@@ -103,7 +103,7 @@ test.each([
     const own = await spawn({ program: fixture, args: ['pause'], env: {} });
     process.dlopen(second, ${JSON.stringify(path)});
     let heard = 0;
-    second.exports.attach(new Float64Array(1000), (count) => (heard += count));
+    second.exports.attach(new Float64Array(1000), (count) => (heard += count), null);
     second.exports.setReferenced(true);
     const task = second.exports.capabilities();
     while (heard === 0) await new Promise((resolve) => setImmediate(resolve));

@@ -99,6 +99,29 @@ test('a descriptor that was taken is the caller\'s alone, and its number can ser
   await another.wait()
 })
 
+test('a number that goes from pipe to pipe while reads wait is watched for its own pipe each time [M-07]', async () => {
+  const numbers = new Set<number>()
+  for (let round = 0; round < 20; round++) {
+    const { child: end, host } = pipe('childWrites')
+    numbers.add(host.fd)
+    const read = expect(host.read()).rejects.toMatchObject({ code: 'ERR_PIPE_CLOSED' })
+    await turn()
+    // Taken, closed, and free for the next pipe before the loop has turned.
+    if (round % 2 === 0) closeSync(host.takeFd())
+    else host.close()
+    end.close()
+    const next = pipe('childWrites')
+    numbers.add(next.host.fd)
+    const again = next.host.read()
+    const child = await start(['text', String(round), '3'], { 3: next.child })
+    await read
+    expect((await again)?.toString()).toBe(String(round))
+    next.host.close()
+    await child.wait()
+  }
+  expect(numbers.size).toBeLessThan(20)
+})
+
 test('a host end is non-blocking and closed on exec, as documented [B047]', () => {
   const ends = [pipe('childReads'), pipe('childWrites')]
   for (const { host } of ends) {

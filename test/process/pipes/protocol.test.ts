@@ -43,10 +43,10 @@ test('a write whose bytes are taken away meanwhile says so, and how many the chi
   for (const lose of lost) {
     const { child: end, host } = pipe('childReads')
     const buffer = new Resizable(MiB, { maxByteLength: MiB })
-    const write = host.write(new Uint8Array(buffer))
+    const failed = host.write(new Uint8Array(buffer)).catch((thrown: unknown) => thrown)
     lose(buffer)
     const child = await start(['read-to-eof', '3'], { 1: capture({ headBytes: 64 }), 3: end })
-    const error = (await write.catch((thrown: unknown) => thrown)) as PipeError & { bytesWritten: number }
+    const error = (await failed) as PipeError & { bytesWritten: number }
     expect(error).toMatchObject({ code: 'ERR_PIPE_WRITE_FAILED', cause: { code: 'EFAULT' } })
     expect(error.bytesWritten).toBeGreaterThan(0)
     host.close()
