@@ -36,11 +36,12 @@ async function talk([program, args], { bytes }) {
   const reading = (async () => {
     for await (const chunk of responses.host.bytes()) counter.take(chunk.length)
   })()
-  // One write at a time; what gathers meanwhile goes out together, as a stream's queue does.
+  // One write at a time; what gathers until then goes out together, also what one chunk of answers asks for.
   let waiting = []
   let writing = false
   const flush = async () => {
     writing = true
+    await null
     while (waiting.length > 0) {
       const next = waiting.length === 1 ? waiting[0] : Buffer.concat(waiting)
       waiting = []
