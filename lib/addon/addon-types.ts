@@ -109,6 +109,14 @@ export const ROOT_PROBLEMS = [
   'unreadable',
 ] as const
 
+export interface NativePipe {
+  host: number
+  fd: number
+  endpoint: number
+  /** Whether the event loop itself waits for the host's end. */
+  loopWatched: boolean
+}
+
 export interface NativeCapabilities {
   sharedMemoryClone: boolean
   clone3: boolean
@@ -195,8 +203,9 @@ export interface NativeAddon {
   log(child: number, target: number, facts: Float64Array): Uint8Array | null
   endChildren(waitMs: number): void
 
-  createPipe(childReads: boolean): { host: number; fd: number; endpoint: number } | NativeError
-  pipeRead(pipe: number, maxBytes: number): Buffer | null | number
+  createPipe(childReads: boolean): NativePipe | NativeError
+  /** Bytes read, 0 at the end, or a negative errno. */
+  pipeRead(pipe: number, into: Uint8Array): number
   pipeWrite(pipe: number, bytes: Uint8Array, offset: number): number
   pipeArm(pipe: number, interest: number): number
   pipeDisarm(pipe: number, interest: number): void

@@ -47,6 +47,9 @@ export const SPAWNER_THREADS_MAX = 16
 /** Most bytes one `read` gives: what a pipe holds by default, pipe(7). */
 export const PIPE_CHUNK_BYTES = 64 * KiB
 
+/** Most bytes that reads of one pipe give before the event loop turns: a millisecond's worth or less. */
+export const PIPE_TURN_BYTES = MiB
+
 /** Size of a log pipe while the user's pipe budget lasts: a quarter of the wake-ups of the default size. */
 export const DRAIN_PIPE_BYTES = 256 * KiB
 

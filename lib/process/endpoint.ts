@@ -86,8 +86,7 @@ export function pipe(direction: PipeDirection): RequestPipe | ResponsePipe {
   }
   const made = connectedAddon().createPipe(direction === 'childReads')
   if ('length' in made) throw createError(made)
-  const Host = direction === 'childReads' ? HostWriter : HostReader
-  const host = new Host(made.host, made.fd, direction)
+  const host = direction === 'childReads' ? new HostWriter(made, direction) : new HostReader(made, direction)
   const child = new ChildEndpoint(made.endpoint, direction, host)
   return { child, host } as RequestPipe | ResponsePipe
 }

@@ -3,13 +3,15 @@
  * read or no room; a wait can be cancelled or bounded, and cancelling loses no byte.
  */
 import { types } from 'node:util'
-import type { NativeAddon } from '../addon/addon-types.js'
+import type { NativeAddon, NativePipe } from '../addon/addon-types.js'
 import { INTEREST } from '../addon/addon-types.js'
-import { connectedAddon, holdLoop, offPipe, onPipe } from '../addon/events.js'
+import { connectedAddon, offPipe } from '../addon/events.js'
 import type { Bounds, OnStop, StopError, StopFacts } from '../base/deadline.js'
 import { bounded, checkBounds } from '../base/deadline.js'
 import { PipeError } from '../base/errors.js'
-import { PIPE_CHUNK_BYTES } from '../base/limits.js'
+import { PIPE_CHUNK_BYTES, PIPE_TURN_BYTES } from '../base/limits.js'
+import { PipeWaits } from './pipe-waits.js'
+import { readChunk } from './read-chunk.js'
 
 const EAGAIN = -11
 const EAGAIN_DARWIN = -35
@@ -18,10 +20,10 @@ const again = process.platform === 'darwin' ? EAGAIN_DARWIN : EAGAIN
 
 type Direction = 'childReads' | 'childWrites'
 
-interface Wait {
-  ready: () => void
-  stop: (stopError: StopError) => void
-}
+// One object, by which a call without bounds is known at a glance.
+const unbounded: Bounds = Object.freeze({})
+const noFacts = (): StopFacts => ({})
+const done = Promise.resolve()
 
 // An end that nobody can reach any more is closed: its number would be lost until the host ends.
 const forgotten = new FinalizationRegistry<number>((pipe) => {
@@ -30,25 +32,21 @@ const forgotten = new FinalizationRegistry<number>((pipe) => {
 })
 
 abstract class HostPipe implements AsyncDisposable {
-  readonly #native: NativeAddon
-  readonly #pipe: number
+  protected readonly native: NativeAddon
+  protected readonly id: number
+  protected readonly waits: PipeWaits
   readonly #direction: Direction
   #fd: number | undefined
-  readonly #waits = new Map<number, Wait>()
   #child: object | undefined
 
   /** @internal */
-  constructor(pipe: number, fd: number, direction: Direction) {
-    this.#native = connectedAddon()
-    this.#pipe = pipe
+  constructor({ host, fd }: NativePipe, direction: Direction) {
+    this.native = connectedAddon()
+    this.id = host
+    this.waits = new PipeWaits(this.native, host)
     this.#fd = fd
     this.#direction = direction
-    forgotten.register(this, pipe, this)
-    // The listener must not hold this object, or it could never be forgotten.
-    const waits = this.#waits
-    onPipe(pipe, (told) => {
-      for (const [interest, wait] of [...waits]) if ((told & interest) !== 0) wait.ready()
-    })
+    forgotten.register(this, host, this)
   }
 
   /**
@@ -64,7 +62,7 @@ abstract class HostPipe implements AsyncDisposable {
 
   /** Whether this end is closed or handed over. */
   get closed(): boolean {
-    return this.#fd === undefined
+    return this.waits.left
   }
 
   /**
@@ -75,14 +73,14 @@ abstract class HostPipe implements AsyncDisposable {
   takeFd(): number {
     void this.fd
     this.#leave()
-    return this.#native.pipeTake(this.#pipe)
+    return this.native.pipeTake(this.id)
   }
 
   /** Closes this end. Repeatable. Waits that are pending are rejected with ERR_PIPE_CLOSED. */
   close(): void {
     if (this.closed) return
     this.#leave()
-    this.#native.pipeClose(this.#pipe)
+    this.native.pipeClose(this.id)
   }
 
   /** @internal The child at the other end stays reachable with this end: it must not end under a pending read. */
@@ -97,16 +95,7 @@ abstract class HostPipe implements AsyncDisposable {
   #leave(): void {
     this.#fd = undefined
     forgotten.unregister(this)
-    offPipe(this.#pipe)
-    for (const wait of [...this.#waits.values()]) wait.stop((facts) => this.closedError(facts))
-  }
-
-  protected get native(): NativeAddon {
-    return this.#native
-  }
-
-  protected get id(): number {
-    return this.#pipe
+    this.waits.leave((facts) => this.closedError(facts))
   }
 
   protected facts(): { fd?: number; direction: Direction } {
@@ -118,59 +107,89 @@ abstract class HostPipe implements AsyncDisposable {
     return new PipeError('ERR_PIPE_CLOSED', { ...this.facts(), ...written })
   }
 
-  protected waiting(interest: number): boolean {
-    return this.#waits.has(interest)
+  /**
+   * @internal Checks that nobody reads or writes.
+   *
+   * @throws {PipeError} ERR_PIPE_BUSY
+   */
+  checkIdle(): void {
+    if (this.waits.transfer !== undefined) this.refuse()
   }
 
-  protected timeoutError(bounds: Bounds): StopError {
+  /** Says why nothing can begin: asked for by who has seen that. */
+  protected refuse(): never {
+    if (this.waits.left) throw this.closedError()
+    throw new PipeError('ERR_PIPE_BUSY', {
+      ...this.facts(),
+      operation: this.#direction === 'childReads' ? 'write' : 'read',
+    })
+  }
+
+  /**
+   * Tries whenever the kernel reports the interest, until the attempt gives something. Holds the event loop.
+   *
+   * @throws {PipeError} ERR_PIPE_TIMEOUT, ERR_PIPE_CLOSED, ERR_PIPE_READ_FAILED, and what the attempt throws
+   * @throws {AbortError} ERR_ABORTED
+   */
+  protected wait<T>(
+    interest: number,
+    attempt: () => T | undefined,
+    facts: () => StopFacts,
+    bounds: Bounds,
+  ): Promise<T> {
+    const timeoutError = this.#timeoutError(bounds)
+    const begin = (onStop?: OnStop) => {
+      return new Promise<T>((resolve, reject) => {
+        const wait = { interest, attempt, facts, resolve, reject }
+        onStop?.((stopError) => {
+          // A timer that fires before the loop has looked at the pipe must not hide what is there.
+          if (stopError === timeoutError) this.waits.tryLast(wait)
+          this.waits.stop(wait, stopError)
+        })
+        const errno = this.waits.begin(wait)
+        if (errno === 0) return
+        reject(new PipeError('ERR_PIPE_READ_FAILED', { ...this.facts(), errno, syscall: 'epoll_ctl' }))
+      })
+    }
+    return isUnbounded(bounds) ? begin() : bounded(begin, bounds, timeoutError)
+  }
+
+  #timeoutError(bounds: Bounds): StopError {
     return ({ bytesWritten } = {}) => {
       const written = bytesWritten === undefined ? {} : { bytesWritten }
       return new PipeError('ERR_PIPE_TIMEOUT', { ...this.facts(), timeoutMs: bounds.timeoutMs ?? 0, ...written })
     }
   }
+}
 
-  /** Waits until the kernel reports the interest. Holds the event loop. */
-  protected ready(interest: number, facts: StopFacts, onStop: OnStop): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const release = holdLoop()
-      const end = () => {
-        this.#waits.delete(interest)
-        release()
-      }
-      const stop = (stopError: StopError) => {
-        if (this.#waits.get(interest)?.stop !== stop) return
-        end()
-        this.#native.pipeDisarm(this.#pipe, interest)
-        reject(stopError(facts))
-      }
-      this.#waits.set(interest, {
-        ready: () => {
-          end()
-          resolve()
-        },
-        stop,
-      })
-      onStop(stop)
-      const failed = this.#native.pipeArm(this.#pipe, interest)
-      if (failed !== 0) {
-        const details = { ...this.facts(), errno: -failed, syscall: 'epoll_ctl' }
-        stop(() => new PipeError('ERR_PIPE_READ_FAILED', details))
-      }
-    })
-  }
+function isUnbounded(bounds: Bounds): boolean {
+  return bounds === unbounded || (bounds.signal === undefined && (bounds.timeoutMs ?? Infinity) === Infinity)
 }
 
 /** The end from which the host reads what the child writes. */
 export class HostReader extends HostPipe {
-  #reading = false
+  /** Whether to wait costs less than to look in vain: the loop itself watches. */
+  readonly #loopWatched: boolean
+  /** Whether the last read left nothing. */
+  #drained = false
+  /** Bytes that were read since a read has waited last. */
+  #turnBytes = 0
+  readonly #attempt = (): Buffer | null | undefined => {
+    const chunk = readChunk(this.native, this.id)
+    if (typeof chunk === 'number') {
+      if (chunk === again) return undefined
+      throw new PipeError('ERR_PIPE_READ_FAILED', { ...this.facts(), errno: chunk, syscall: 'read' })
+    }
+    if (chunk === null) return null
+    this.#turnBytes += chunk.length
+    this.#drained = chunk.length < PIPE_CHUNK_BYTES
+    return chunk
+  }
 
-  /**
-   * @internal Checks that nobody reads.
-   *
-   * @throws {PipeError} ERR_PIPE_BUSY
-   */
-  checkIdle(): void {
-    if (this.#reading) throw new PipeError('ERR_PIPE_BUSY', { ...this.facts(), operation: 'read' })
+  /** @internal */
+  constructor(made: NativePipe, direction: Direction) {
+    super(made, direction)
+    this.#loopWatched = made.loopWatched
   }
 
   /**
@@ -180,22 +199,24 @@ export class HostReader extends HostPipe {
    * @throws {PipeError} ERR_PIPE_BUSY (one read at a time), ERR_PIPE_CLOSED, ERR_PIPE_TIMEOUT, ERR_PIPE_READ_FAILED
    * @throws {AbortError} ERR_ABORTED; nothing was taken from the pipe
    */
-  async read(bounds: Bounds = {}): Promise<Buffer | null> {
-    void this.fd
-    this.checkIdle()
-    checkBounds(bounds)
-    const chunk = this.#take()
-    if (chunk !== undefined) return chunk
-    this.#reading = true
+  read(bounds: Bounds = unbounded): Promise<Buffer | null> {
+    // Not async: a read that waits would settle three turns of the microtask queue later.
     try {
-      return await bounded((onStop) => this.#read(onStop), bounds, this.timeoutError(bounds))
-    } finally {
-      this.#reading = false
+      if (this.waits.left || this.waits.transfer !== undefined) this.refuse()
+      if (bounds !== unbounded) checkBounds(bounds)
+      if (this.#looksFirst(bounds)) {
+        const chunk = this.#attempt()
+        if (chunk !== undefined) return Promise.resolve(chunk)
+      }
+      this.#turnBytes = 0
+      return this.wait(INTEREST.readable, this.#attempt, noFacts, bounds)
+    } catch (error) {
+      return Promise.reject(error as Error)
     }
   }
 
   /** Gives the chunks until the end. Leaving the loop early keeps this end open. */
-  async *bytes(bounds: Bounds = {}): AsyncGenerator<Buffer, void, undefined> {
+  async *bytes(bounds: Bounds = unbounded): AsyncGenerator<Buffer, void, undefined> {
     for (let chunk = await this.read(bounds); chunk !== null; chunk = await this.read(bounds)) yield chunk
   }
 
@@ -206,41 +227,20 @@ export class HostReader extends HostPipe {
    * @throws {PipeError} ERR_PIPE_BUSY, ERR_PIPE_CLOSED, ERR_PIPE_READ_FAILED
    */
   readNow(): Buffer | null | undefined {
-    void this.fd
-    this.checkIdle()
-    return this.#take()
+    if (this.waits.left || this.waits.transfer !== undefined) this.refuse()
+    return this.#attempt()
   }
 
-  async #read(onStop: OnStop): Promise<Buffer | null> {
-    for (;;) {
-      if (this.closed) throw this.closedError()
-      const chunk = this.#take()
-      if (chunk !== undefined) return chunk
-      await this.ready(INTEREST.readable, {}, onStop)
-    }
-  }
-
-  #take(): Buffer | null | undefined {
-    const result = this.native.pipeRead(this.id, PIPE_CHUNK_BYTES)
-    if (typeof result !== 'number') return result
-    if (result === again) return undefined
-    throw new PipeError('ERR_PIPE_READ_FAILED', { ...this.facts(), errno: result, syscall: 'read' })
+  #looksFirst(bounds: Bounds): boolean {
+    // A child that writes as fast as it is read would keep the event loop from turning: reads that find bytes at once never
+    // leave the microtask queue. So now and then one waits although there are some.
+    if (this.#turnBytes >= PIPE_TURN_BYTES) return false
+    return !(this.#drained && this.#loopWatched && isUnbounded(bounds))
   }
 }
 
 /** The end to which the host writes what the child reads. */
 export class HostWriter extends HostPipe {
-  #writing = false
-
-  /**
-   * @internal Checks that nobody writes.
-   *
-   * @throws {PipeError} ERR_PIPE_BUSY
-   */
-  checkIdle(): void {
-    if (this.#writing) throw new PipeError('ERR_PIPE_BUSY', { ...this.facts(), operation: 'write' })
-  }
-
   /**
    * Writes all bytes that are there at the call, waiting while the pipe is full. They are borrowed until the promise
    * settles.
@@ -250,18 +250,15 @@ export class HostWriter extends HostPipe {
    *   ERR_PIPE_TIMEOUT; each that began says `bytesWritten`
    * @throws {AbortError} ERR_ABORTED with `bytesWritten`: those the child will read
    */
-  async write(bytes: Uint8Array, bounds: Bounds = {}): Promise<void> {
-    if (!types.isUint8Array(bytes)) throw new TypeError('bytes must be a Uint8Array')
-    void this.fd
-    this.checkIdle()
-    checkBounds(bounds)
-    const bytesWritten = this.#put(bytes, 0)
-    if (bytesWritten === bytes.length) return
-    this.#writing = true
+  write(bytes: Uint8Array, bounds: Bounds = unbounded): Promise<void> {
     try {
-      await bounded((onStop) => this.#write(bytes, bytesWritten, onStop), bounds, this.timeoutError(bounds))
-    } finally {
-      this.#writing = false
+      if (!types.isUint8Array(bytes)) throw new TypeError('bytes must be a Uint8Array')
+      if (this.waits.left || this.waits.transfer !== undefined) this.refuse()
+      if (bounds !== unbounded) checkBounds(bounds)
+      const bytesWritten = this.#put(bytes, 0)
+      return bytesWritten === bytes.length ? done : this.#writeRest(bytes, bytesWritten, bounds)
+    } catch (error) {
+      return Promise.reject(error as Error)
     }
   }
 
@@ -271,24 +268,23 @@ export class HostWriter extends HostPipe {
    * @throws {PipeError} ERR_PIPE_CLOSED, ERR_PIPE_TIMEOUT
    * @throws {AbortError} ERR_ABORTED
    */
-  async peerClosed(bounds: Bounds = {}): Promise<void> {
-    void this.fd
-    if (this.waiting(INTEREST.hangup)) throw new PipeError('ERR_PIPE_BUSY', { ...this.facts(), operation: 'read' })
-    const wait = (onStop: OnStop) => this.ready(INTEREST.hangup, {}, onStop)
-    await bounded(wait, bounds, this.timeoutError(bounds))
+  async peerClosed(bounds: Bounds = unbounded): Promise<void> {
+    if (this.waits.left) this.refuse()
+    if (this.waits.hangup !== undefined) throw new PipeError('ERR_PIPE_BUSY', { ...this.facts(), operation: 'read' })
+    checkBounds(bounds)
+    await this.wait(INTEREST.hangup, () => true, noFacts, bounds)
   }
 
-  async #write(bytes: Uint8Array, begun: number, onStop: OnStop): Promise<void> {
-    const { buffer, byteOffset, length } = bytes
+  async #writeRest({ buffer, byteOffset, length }: Uint8Array, begun: number, bounds: Bounds): Promise<void> {
     // A view of that length alone: one that grows with its buffer would be written beyond it.
     const whole = new Uint8Array(buffer, byteOffset, length)
     let bytesWritten = begun
-    while (bytesWritten < length) {
-      await this.ready(INTEREST.writable, { bytesWritten }, onStop)
-      if (this.closed) throw this.closedError({ bytesWritten })
+    const attempt = () => {
       if (whole.length !== length) throw this.#writeError(EFAULT, bytesWritten)
       bytesWritten = this.#put(whole, bytesWritten)
+      return bytesWritten === length ? true : undefined
     }
+    await this.wait(INTEREST.writable, attempt, () => ({ bytesWritten }), bounds)
   }
 
   /** Writes what there is room for, from `begun` on; gives how many bytes are written then. */

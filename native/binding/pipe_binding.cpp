@@ -11,15 +11,7 @@
 namespace exactspawn {
 namespace {
 
-// One read gives at most this much: a pipe's default capacity, and what lib/base/limits.ts promises.
-constexpr size_t kChunkBytes = 64 * 1024;
-
-PipeWatch* new_watch(Environment& environment, uint32_t id, int fd) {
-  if (environment.loop == nullptr || test_hooks().no_loop_watch) return new ReactorWatch(id, &environment, fd);
-  return new LoopWatch(id, environment.loop, fd);
-}
-
-// createPipe(childReads) -> {host, fd, endpoint}, or an error
+// createPipe(childReads) -> {host, fd, endpoint, loopWatched}, or an error
 Napi::Value create_pipe(const Napi::CallbackInfo& info) {
   Environment& environment = Environment::of(info);
   bool child_reads = info[0].As<Napi::Boolean>().Value();
@@ -32,13 +24,16 @@ Napi::Value create_pipe(const Napi::CallbackInfo& info) {
   int number = host.get();
   // The number is needed before the object; the slot is filled in right after.
   uint32_t id = environment.pipes.add({});
-  PipeWatch* watch = new_watch(environment, id, number);
+  bool by_loop = environment.loop != nullptr && !test_hooks().no_loop_watch;
+  PipeWatch* watch = by_loop ? static_cast<PipeWatch*>(new LoopWatch(id, environment.loop, number))
+                             : new ReactorWatch(id, &environment, number);
   *environment.pipes.find(id) = std::make_unique<HostPipe>(std::move(host), watch);
   uint32_t endpoint = environment.endpoints.add(std::make_unique<UniqueFd>(std::move(child)));
   Napi::Object object = Napi::Object::New(info.Env());
   object.Set("host", id);
   object.Set("fd", number);
   object.Set("endpoint", endpoint);
+  object.Set("loopWatched", by_loop);
   return object;
 }
 
@@ -47,17 +42,13 @@ HostPipe* pipe_of(const Napi::CallbackInfo& info) {
   return pipe == nullptr ? nullptr : pipe->get();
 }
 
-// pipeRead(id, maxBytes) -> bytes, null at the end, or a negative errno (-EAGAIN: wait)
+// pipeRead(id, into) -> bytes read, 0 at the end, or a negative errno (-EAGAIN: wait)
 Napi::Value pipe_read(const Napi::CallbackInfo& info) {
   HostPipe* pipe = pipe_of(info);
   if (pipe == nullptr) return Napi::Number::New(info.Env(), -EBADF);
-  uint8_t chunk[kChunkBytes];
-  size_t wanted = std::min<size_t>(info[1].As<Napi::Number>().Uint32Value(), sizeof chunk);
-  long size = pipe->read(chunk, wanted);
-  if (size < 0) return Napi::Number::New(info.Env(), static_cast<double>(size));
-  if (size == 0) return info.Env().Null();
-  // A copy: an external buffer is refused where the engine has a memory cage [B103].
-  return Napi::Buffer<uint8_t>::Copy(info.Env(), chunk, static_cast<size_t>(size));
+  // The engine's own memory: an external buffer is refused where the engine has a memory cage [B103].
+  auto into = info[1].As<Napi::Uint8Array>();
+  return Napi::Number::New(info.Env(), static_cast<double>(pipe->read(into.Data(), into.ByteLength())));
 }
 
 // pipeWrite(id, bytes, offset) -> bytes written, or a negative errno (-EAGAIN: wait)

@@ -53,7 +53,7 @@ test('numbers of one environment mean nothing in another [B096]', async () => {
         native.endpointClose(number);
         native.pipeClose(number);
         answers.add([native.kill(number, 2), native.signal(number, 9, true), native.peek(number), native.log(number, 1)].join());
-        answers.add([native.pipeRead(number, 1), native.pipeTake(number)].join());
+        answers.add([native.pipeRead(number, new Uint8Array(1)), native.pipeTake(number)].join());
       }
       tell([...answers]);
     \`, ${JSON.stringify(addonModule)});

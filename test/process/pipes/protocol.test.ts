@@ -2,6 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import type { HostReader, SpawnSpec } from 'exactspawn'
 import { AbortError, MiB, PipeError, capture, pipe, spawn } from 'exactspawn'
+import { PIPE_CHUNK_BYTES, PIPE_TURN_BYTES } from '../../../lib/base/limits.js'
 import { fixtureChild } from '../../support/fixture.js'
 import { hostSays } from '../../support/host.js'
 import { timed, within } from '../../support/until.js'
@@ -109,6 +110,65 @@ test('a read gives at most 64 KiB, and after the end null every time [M-13]', as
   expect(await host.read()).toBeNull()
   expect(await host.read()).toBeNull()
   host.close()
+  await child.wait()
+})
+
+test('a child that writes faster than it is read does not keep the event loop from turning [P-3]', async () => {
+  const { child: end, host } = pipe('childWrites')
+  const child = await start(['flood', '0.5', '3'], { 3: end })
+  let bytes = 0
+  let atLastTurn = 0
+  let most = 0
+  const turned = () => {
+    most = Math.max(most, bytes - atLastTurn)
+    atLastTurn = bytes
+    if (!host.closed) setImmediate(turned)
+  }
+  setImmediate(turned)
+  for await (const chunk of host.bytes()) {
+    bytes += chunk.length
+    // As long as it takes the child to fill the pipe again.
+    for (const begun = performance.now(); performance.now() - begun < 0.2; );
+  }
+  expect(bytes).toBeGreaterThan(4 * PIPE_TURN_BYTES)
+  expect(Math.max(most, bytes - atLastTurn)).toBeLessThanOrEqual(PIPE_TURN_BYTES + PIPE_CHUNK_BYTES)
+  host.close()
+  await child.wait()
+})
+
+test('a read whose time is up gives what has come by then, though the loop was held up [P-5]', async () => {
+  const { child: end, host } = pipe('childWrites')
+  const child = await start(['sleep', '20', '--', 'text', 'in time', '3'], { 3: end })
+  const read = host.read({ timeoutMs: 10 })
+  // Held until both has happened: the timer is looked at first.
+  for (const begun = performance.now(); child.tryWait() === null || performance.now() - begun < 20; );
+  expect((await read)?.toString()).toBe('in time')
+  host.close()
+  await child.wait()
+})
+
+test.each([10, 40_000, 65_536])('%i bytes that were read are the caller\'s alone [M-28]', async (size) => {
+  const requests = pipe('childReads')
+  const answers = pipe('childWrites')
+  const child = await start(['cat', '3', '4'], { 3: requests.child, 4: answers.child })
+  const exchange = async (): Promise<Buffer[]> => {
+    await requests.host.write(pattern(size))
+    const chunks: Buffer[] = []
+    for (let left = size; left > 0; left -= (chunks.at(-1) as Buffer).length) chunks.push((await answers.host.read()) as Buffer)
+    return chunks
+  }
+  const first = await exchange()
+  for (const chunk of first) chunk.fill('x')
+  const second = await exchange()
+  expect(Buffer.concat(first).equals(Buffer.alloc(size, 'x'))).toBe(true)
+  expect(Buffer.concat(second).equals(pattern(size))).toBe(true)
+  // Their memory can be given away, too.
+  for (const { buffer } of first) structuredClone(buffer, { transfer: [buffer as ArrayBuffer] })
+  expect(Buffer.concat(second).equals(pattern(size))).toBe(true)
+  expect(Buffer.concat(await exchange()).equals(pattern(size))).toBe(true)
+  requests.host.close()
+  expect(await answers.host.read()).toBeNull()
+  answers.host.close()
   await child.wait()
 })
 
