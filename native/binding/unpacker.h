@@ -1,4 +1,6 @@
-// Plain values from lib/addon/packer.ts, read in the order in which they were laid.
+// Plain values from lib/addon/packer.ts, read in the order in which they were laid. From memory, and with nothing that the
+// engine could refuse: in a worker that is being terminated every property reads as absent from one moment to the next, and
+// a child whose `owned` came last was started as a detached one, which outlived its host.
 #pragma once
 
 #include <napi.h>
