@@ -5,7 +5,6 @@
  * answers the exact one, also for an error of another copy of the package or one revived from JSON.
  * Nothing here knows a secret: the throw site redacts what it puts in (io/redactor.ts).
  */
-import { inspect, types } from 'node:util'
 import type {
   AbortDetails,
   CapabilityDetails,
@@ -21,30 +20,21 @@ import type {
   SpecDetails,
   SpecTypeDetails,
 } from './error-table.js'
+import { brand, errorJson, hasSafely, isError, readSafely } from './error-json.js'
+import type { ErrorJson } from './error-json.js'
 import { knownCode, messageOf } from './error-table.js'
 import { systemError } from './system-error.js'
 
 export type { Details, ErrorCode, ExitFacts, HandshakeCheck, Stage } from './error-table.js'
 export { STAGES } from './error-table.js'
+export { errorJson } from './error-json.js'
+export type { ErrorJson } from './error-json.js'
 export { errnoName, systemError } from './system-error.js'
-
-// In the global registry: two copies of this package must know each other's errors.
-const brand = Symbol.for('exactspawn.error')
 
 /** What every error of ours has, a revived one too. */
 export type ErrorFacts<C extends ErrorCode = ErrorCode> = C extends ErrorCode
   ? Readonly<{ name: string; message: string; code: C; details: Readonly<Details[C]> }>
   : never
-
-/** What `JSON.stringify` sees of an error of ours. */
-export interface ErrorJson {
-  name: string
-  code: string
-  message: string
-  details: object
-  cause?: unknown
-  suppressed?: unknown[]
-}
 
 interface CodedError<C extends ErrorCode> extends Error {
   readonly code: C
@@ -118,20 +108,21 @@ export type SpecTypeError = ErrorOf<keyof SpecTypeDetails | 'ERR_INVALID_SPEC'>
 /**
  * Attaches later failures to the first one, which stays the one to throw.
  *
- * Any error can be first; one that is frozen keeps what it has.
+ * Any error can be first.
+ *
+ * @returns false when it takes none: it is frozen, and keeps what it has
  */
-export function suppress(first: Error, later: readonly Error[]): void {
+export function suppress(first: Error, later: readonly Error[]): boolean {
   const others = later.filter((error) => error !== first)
-  if (others.length === 0) return
+  if (others.length === 0) return true
   // JavaScript's own SuppressedError has a single value there.
-  const earlier = [(first as { suppressed?: unknown }).suppressed ?? []].flat()
+  const earlier = [readSafely(first, 'suppressed') ?? []].flat()
   const value = [...earlier, ...others]
-  Reflect.defineProperty(first, 'suppressed', { value, enumerable: true, configurable: true })
-}
-
-/** Gives any error as JSON has it, causes and suppressed ones too. */
-export function errorJson(error: Error): ErrorJson {
-  return json(error, []) as ErrorJson
+  try {
+    return Reflect.defineProperty(first, 'suppressed', { value, enumerable: true, configurable: true })
+  } catch {
+    return false
+  }
 }
 
 /** Gives what was thrown as an Error: JavaScript lets anything be thrown. */
@@ -154,7 +145,7 @@ function coded(name: string, Parent: ErrorConstructor) {
     }
 
     toJSON(): ErrorJson {
-      return json(this, []) as ErrorJson
+      return errorJson(this)
     }
   }
   hide(Coded.prototype, brand, true)
@@ -175,13 +166,14 @@ function hide(target: object, key: PropertyKey, value: unknown): void {
 
 function is(value: unknown, code?: ErrorCode): boolean {
   if (typeof value !== 'object' || value === null) return false
-  if (!(brand in value) && !revived(value)) return false
-  return code === undefined || (value as Partial<ErrorJson>).code === code
+  if (!hasSafely(value, brand) && !revived(value)) return false
+  return code === undefined || readSafely(value, 'code') === code
 }
 
-function revived(value: Partial<ErrorJson>): boolean {
-  const { code, message, details } = value
-  if (isError(value) || typeof code !== 'string' || typeof message !== 'string') return false
+function revived(value: object): boolean {
+  if (isError(value)) return false
+  const [code, message, details] = ['code', 'message', 'details'].map((key) => readSafely(value, key))
+  if (typeof code !== 'string' || typeof message !== 'string') return false
   return typeof details === 'object' && details !== null && knownCode(code)
 }
 
@@ -198,32 +190,4 @@ function frozen<T>(value: T): T {
     ? value.map(frozen)
     : Object.fromEntries(Object.entries(value).map(([key, item]) => [key, frozen(item)]))
   return Object.freeze(copy) as T
-}
-
-function json(value: unknown, within: readonly Error[]): unknown {
-  if (!isError(value)) return outline(value)
-  if (within.includes(value)) return '[Circular]'
-  const { code, details, errno, syscall, path, suppressed } = value as Error & Record<string, unknown>
-  const inner = [...within, value]
-  return {
-    name: value.name,
-    code,
-    message: value.message,
-    ...(brand in value ? { details } : { errno, syscall, path }),
-    ...('cause' in value ? { cause: json(value.cause, inner) } : {}),
-    ...(Array.isArray(suppressed) && suppressed.length > 0
-      ? { suppressed: suppressed.map((later) => json(later, inner)) }
-      : {}),
-  }
-}
-
-// Whatever someone threw or aborted with: said in one word, without running any of its code.
-function outline(value: unknown): unknown {
-  if (value === null || ['string', 'number', 'boolean'].includes(typeof value)) return value
-  return inspect(value, { depth: -1, customInspect: false })
-}
-
-// A DOMException, the usual reason of an abort, is no native error; an error of another realm is no instance.
-function isError(value: unknown): value is Error {
-  return types.isNativeError(value) || value instanceof Error
 }

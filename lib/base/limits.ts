@@ -79,3 +79,20 @@ export const MESSAGE_MAX_CHARS = 1_024
 
 /** Longest subject quoted in a message, in UTF-16 units: a path must not push out the reason after it. */
 export const MESSAGE_SUBJECT_MAX_CHARS = 256
+
+/** Deepest chain of causes that is told of an error: a loop that wraps what it caught makes one without end. */
+export const ERROR_MAX_LEVELS = 16
+
+/** Errors that are told of one, causes and suppressed ones together: each level may have many. */
+export const ERRORS_MAX = 100
+
+// Evidence
+
+/** What a publisher has to make the evidence of one attempt durable unless told otherwise: a disk that hangs must not hang a run. */
+export const PUBLISH_MS = 30_000
+
+/** Deepest nesting of a value that goes into evidence: what stands around it must fit within a reader's levels too. */
+export const EVIDENCE_JSON_MAX_LEVELS = 100
+
+/** Longest text that evidence keeps of a failure, in UTF-16 units: a message is whatever somebody threw. */
+export const FAILURE_TEXT_MAX_CHARS = 65_536

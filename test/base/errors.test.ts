@@ -4,6 +4,7 @@ import {
   AbortError,
   CapabilityError,
   DirectoryError,
+  errorJson,
   ExactSpawnError,
   LifecycleError,
   PipeError,
@@ -13,7 +14,7 @@ import {
   suppress,
   toError,
 } from '../../lib/base/errors.js'
-import { MESSAGE_MAX_CHARS, MESSAGE_SUBJECT_MAX_CHARS } from '../../lib/base/limits.js'
+import { ERROR_MAX_LEVELS, ERRORS_MAX, MESSAGE_MAX_CHARS, MESSAGE_SUBJECT_MAX_CHARS } from '../../lib/base/limits.js'
 import { errorSamples, exit } from './error-samples.js'
 
 const rows = Object.entries(errorSamples).map(([code, [error, Class, message]]) => ({ code, error, Class, message }))
@@ -180,4 +181,45 @@ test('whatever was thrown becomes an error that has it as cause [I-9]', () => {
   expect(toError(reason)).toBe(reason)
   expect(toError('a password').message).not.toContain('password')
   expect(toError('a word').cause).toBe('a word')
+})
+
+test('JSON of a hostile error is JSON: what it says of itself is read without trust [I-9]', () => {
+  const throwing = new (class extends Error {
+    get code(): string {
+      throw new Error('of the getter')
+    }
+  })('loud')
+  const silent = new Proxy(new Error('silent'), {
+    get: () => {
+      throw new Error('of the trap')
+    },
+    getPrototypeOf: () => {
+      throw new Error('of the trap')
+    },
+    has: () => {
+      throw new Error('of the trap')
+    },
+  })
+  const told = (fields: object) => JSON.parse(JSON.stringify(errorJson(Object.assign(new Error('x'), fields)))) as object
+  expect(told({ code: 1n, errno: 1n, syscall: 7, path: {} })).toEqual({ name: 'Error', message: 'x' })
+  for (const code of [null, 1.5, NaN, {}]) expect(told({ code })).toEqual({ name: 'Error', message: 'x' })
+  expect(told({ code: 137, errno: -5 })).toMatchObject({ code: 137, errno: -5 })
+  expect(told({ name: 5, message: { a: 1 } })).toEqual({ name: 'Error', message: '[Object]' })
+  expect(told({ cause: silent, suppressed: [throwing, 1n] })).toMatchObject({ suppressed: [{ message: 'loud' }, '1n'] })
+  expect(toError(silent)).toBeInstanceOf(Error)
+  expect(ExactSpawnError.is(silent)).toBe(false)
+  expect(ExactSpawnError.is(throwing, 'ERR_ABORTED')).toBe(false)
+  expect(suppress(silent, [new Error('later')])).toBe(true)
+  expect(suppress(Object.freeze(new Error('frozen')), [new Error('later')])).toBe(false)
+})
+
+test('JSON of a chain of causes ends at its depth, and of many errors at their number [I-9, P-5]', () => {
+  let deep = new Error('0')
+  for (let level = 1; level < 300; level++) deep = new Error(String(level), { cause: deep })
+  const text = JSON.stringify(errorJson(deep))
+  expect(text.match(/"cause":\{/g)).toHaveLength(ERROR_MAX_LEVELS - 1)
+  expect(text).toContain('"cause":"[Cut]"')
+  const many = Object.assign(new Error('many'), { suppressed: Array.from({ length: 10_000 }, () => new Error('one')) })
+  expect(JSON.stringify(errorJson(many)).match(/"message":"one"/g)).toHaveLength(ERRORS_MAX - 1)
+  expect(JSON.stringify(errorJson(many))).toContain('"[Cut]"')
 })
