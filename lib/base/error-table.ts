@@ -188,6 +188,7 @@ export interface ReuseDetails {
   ERR_WARM_UP_FAILED: { warmUpIndex: number }
   ERR_WARM_UP_INVALID: { warmUpIndex: number; reason: string }
   ERR_PUBLICATION_FAILED: { attempt: string }
+  ERR_PUBLICATION_TIMEOUT: { limitMs: number }
   ERR_UNKNOWN_CACHE_POLICY: { field: string; policy: string; known: readonly string[] }
   ERR_INCOMPATIBLE_TIMING_POLICY: { field: string; timing: string; reason: string }
 }
@@ -324,6 +325,7 @@ const words: { readonly [C in ErrorCode]: (details: Details[C]) => string } = {
   ERR_WARM_UP_INVALID: ({ warmUpIndex, reason }) =>
     `validate warm-up at index ${warmUpIndex}: ${quote(reason)}`,
   ERR_PUBLICATION_FAILED: ({ attempt }) => `publish evidence of attempt ${quote(attempt)}: it is not durable`,
+  ERR_PUBLICATION_TIMEOUT: ({ limitMs }) => `publish evidence: the publisher was not done after ${limitMs} ms`,
   ERR_UNKNOWN_CACHE_POLICY: ({ field, policy, known }) =>
     `check policy field ${quote(field)}: ${quote(policy)} is no cache policy; there is ${known.join(', ')}`,
   ERR_INCOMPATIBLE_TIMING_POLICY: ({ field, timing, reason }) =>

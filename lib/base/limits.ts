@@ -23,6 +23,9 @@ export const DISPOSE_MS = 1_000
 /** How long host exit waits for killed leaders: it blocks the last turn of the host, so it is short. */
 export const HOST_EXIT_WAIT_MS = 200
 
+/** What an executor has to take its start back after an abort, until it is waited for no longer. */
+export const EXECUTOR_ABORT_MS = 2_000
+
 // Private directories
 
 /** What one removal or sweep takes unless told otherwise: a tree that grows as fast as it is removed never ends. */

@@ -96,7 +96,7 @@ export class AttemptRecord {
 
   #context(): WorkerReuseContext {
     const worker = this.#worker
-    const { spawnNs, helloNs } = worker?.startup ?? { spawnNs: 0, helloNs: 0 }
+    const { startup } = worker ?? {}
     const used =
       worker === undefined
         ? {}
@@ -104,7 +104,8 @@ export class AttemptRecord {
     return {
       cache_policy: this.#attempt.key.parts.policy.cachePolicy,
       ...used,
-      ...(this.#fresh ? { startup: { spawn_ns: spawnNs, hello_ns: helloNs } } : {}),
+      // A start that never came to its greeting has no measurement that could be compared with one.
+      ...(this.#fresh && startup ? { startup: { spawn_ns: startup.spawnNs, hello_ns: startup.helloNs } } : {}),
       ...(this.#replaced === undefined ? {} : { replaced: this.#replaced }),
       warmups_on_this_attempt: this.#warmUps.map((entry) => this.#cleanWarmUp(entry)),
     }

@@ -1,16 +1,14 @@
 /** A worker that an owner holds: its process, its session, and what it was when it had greeted. */
 import { randomUUID } from 'node:crypto'
-import { suppress, toError } from '../base/errors.js'
-import type { LocalSpawnOptions } from '../executor/local-process-executor.js'
-import type { WorkerExecutor } from '../executor/worker-executor.js'
+import { hrtime } from 'node:process'
 import type { PosixWorkerProcess } from '../worker/posix-worker-process.js'
+import type { ReadTerms } from '../worker/session-terms.js'
 import { WorkerSession } from '../worker/worker-session.js'
 import type { WorkerTraces } from '../worker/worker-traces.js'
 import type { ReadAttempt } from './attempt.js'
 import type { WorkerKey } from './worker-key.js'
-
-/** What starts workers for an owner. */
-export type OwnerExecutor = Pick<WorkerExecutor<PosixWorkerProcess, LocalSpawnOptions>, 'spawn'>
+import type { OwnerExecutor } from './worker-start.js'
+import { startWorker } from './worker-start.js'
 
 /** What a launch took, in nanoseconds. */
 export interface Startup {
@@ -29,55 +27,60 @@ export class OwnedWorker {
   readonly key: WorkerKey
   readonly secrets: ReadonlyMap<string, Buffer>
   readonly process: PosixWorkerProcess
-  readonly session: WorkerSession
-  readonly startup: Startup
-  readonly #atHello: WorkerTraces
+  readonly #spawnNs: number
+  #greeted: { readonly session: WorkerSession; readonly startup: Startup; readonly traces: WorkerTraces } | undefined
   /** Slots that it has begun, warm-ups too. */
   slots = 0
-  /** The specification whose warm-ups it has done, and its seed. */
-  warmedFor: { readonly specification: string; readonly implementationSeed: number } | undefined
+  /** The specification whose warm-ups it has done. */
+  warmedFor: string | undefined
 
-  private constructor(
-    { key, secrets }: ReadAttempt<unknown>,
-    process: PosixWorkerProcess,
-    session: WorkerSession,
-    startup: Startup,
-    atHello: WorkerTraces,
-  ) {
+  private constructor({ key, secrets }: ReadAttempt<unknown>, started: PosixWorkerProcess, spawnNs: number) {
     this.key = key
     this.secrets = secrets
-    this.process = process
-    this.session = session
-    this.startup = startup
-    this.#atHello = atHello
+    this.process = started
+    this.#spawnNs = spawnNs
   }
 
   /**
-   * Starts the worker of an attempt and greets it. A failure leaves no process.
+   * Starts the worker of an attempt. It is to be greeted before anything else, and ended in any case.
    *
-   * @throws as the executor's spawn and WorkerSession.connect
+   * @throws as startWorker: there is no process
    */
-  static async launch(
-    executor: OwnerExecutor,
-    attempt: ReadAttempt<unknown>,
-    signal: AbortSignal,
-  ): Promise<OwnedWorker> {
-    const { key, terms, secrets } = attempt
+  static async start(executor: OwnerExecutor, attempt: ReadAttempt<unknown>, signal: AbortSignal): Promise<OwnedWorker> {
+    const { key, secrets } = attempt
     const { requirements, controls } = key.parts.policy
-    const begun = process.hrtime.bigint()
+    const begun = hrtime.bigint()
     const given = { requirements, controls, secrets: Object.fromEntries(secrets), signal }
-    const worker = await executor.spawn(key.parts.launch, given)
-    try {
-      const spawned = process.hrtime.bigint()
-      const session = await WorkerSession.connect(worker, { ...terms, signal })
-      const greeted = process.hrtime.bigint()
-      const startup = Object.freeze({ spawnNs: Number(spawned - begun), helloNs: Number(greeted - spawned) })
-      return new OwnedWorker(attempt, worker, session, startup, await worker.traces())
-    } catch (thrown) {
-      const error = toError(thrown)
-      await worker[Symbol.asyncDispose]().catch((later: unknown) => suppress(error, [toError(later)]))
-      throw error
-    }
+    const worker = await startWorker(executor, key.parts.launch, given)
+    return new OwnedWorker(attempt, worker, Number(hrtime.bigint() - begun))
+  }
+
+  /** Greets it, and remembers what it was then. Throws as WorkerSession.connect. */
+  async greet(terms: ReadTerms, signal: AbortSignal): Promise<void> {
+    const begun = hrtime.bigint()
+    const session = await WorkerSession.connect(this.process, { ...terms, signal })
+    const startup = Object.freeze({ spawnNs: this.#spawnNs, helloNs: Number(hrtime.bigint() - begun) })
+    this.#greeted = { session, startup, traces: await this.process.traces() }
+  }
+
+  /** There once it has greeted. */
+  get session(): WorkerSession {
+    return (this.#greeted as { session: WorkerSession }).session
+  }
+
+  /** Absent before it has greeted. */
+  get startup(): Startup | undefined {
+    return this.#greeted?.startup
+  }
+
+  /** Whether a slot can be begun: it has greeted, and its session and its process are there. */
+  get usable(): boolean {
+    return this.#greeted?.session.usable ?? false
+  }
+
+  /** Whether its process has gone. */
+  get ended(): boolean {
+    return this.process.tryWait() !== null
   }
 
   /** Whether its secrets are these, byte by byte. */
@@ -88,9 +91,9 @@ export class OwnedWorker {
 
   /** Compares the worker with what it was after its handshake; what the kernel does not show is not compared. */
   async leftBehind(): Promise<readonly LeftBehind[]> {
-    const before = this.#atHello
+    const { traces: before } = this.#greeted as { traces: WorkerTraces }
     const now = await this.process.traces()
-    if (!this.session.usable) return ['worker_ended']
+    if (!this.usable) return ['worker_ended']
     const left: LeftBehind[] = []
     if (anyNew(before.members, now.members)) left.push('processes_left')
     if (before.cwd !== null && now.cwd !== before.cwd) left.push('cwd_changed')
@@ -100,9 +103,9 @@ export class OwnedWorker {
     return left
   }
 
-  /** Kills it and collects what is left. Repeatable. */
+  /** Kills it and collects what is left. Repeatable. Throws as PosixWorkerProcess is disposed. */
   async end(): Promise<void> {
-    await this.session[Symbol.asyncDispose]()
+    await (this.#greeted?.session ?? this.process)[Symbol.asyncDispose]()
   }
 
   #silent(): boolean {

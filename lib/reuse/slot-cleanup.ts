@@ -2,7 +2,7 @@
  * What happens to a worker between two slots, in this order: the deadline of the last slot is off already (slot-session),
  * the worker resets, its directory is emptied and its places are made anew, and then it has to prove to be clean.
  */
-import { AbortError, ReuseError } from '../base/errors.js'
+import { AbortError, ExactSpawnError, ReuseError } from '../base/errors.js'
 import type { LeftBehind, OwnedWorker } from './owned-worker.js'
 
 export type CleanupStep = 'reset' | 'directory' | 'check'
@@ -23,7 +23,7 @@ export async function cleanSlot(
   try {
     await worker.session.reset({ signal })
   } catch (error) {
-    if ((error as { code?: string }).code === 'ERR_ABORTED') throw error
+    if (ExactSpawnError.is(error, 'ERR_ABORTED')) throw error
     throw new ReuseError('ERR_RESET_FAILED', { pid: worker.process.pid }, { cause: error })
   }
   tell('directory')

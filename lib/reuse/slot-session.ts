@@ -1,6 +1,7 @@
 /** What one slot has of a session: the requests of its work, for as long as it lasts. */
-import { bounded } from '../base/deadline.js'
+import { bounded, checkSignal } from '../base/deadline.js'
 import { ReuseError } from '../base/errors.js'
+import { joinSignals } from '../base/joined-signal.js'
 import type { RequestFields, ResultFields } from '../protocol/messages.js'
 import type { WorkerLogSnapshot } from '../worker/log-snapshot.js'
 import type { WorkerFacts, WorkerSession } from '../worker/worker-session.js'
@@ -49,6 +50,9 @@ export class SlotSession {
     bounds?: CallBounds,
   ): Promise<ResultFields['prepare']> {
     const all = { ...fields, implementation_seed: this.implementationSeed }
+    this.#checkOpen('prepare')
+    // From here on what an earlier one prepared is gone: a worker that refuses may have thrown it away half-way.
+    this.#prepared = false
     const answer = await this.#call('prepare', (within) => this.#session.prepare(all, within), bounds)
     this.#prepared = true
     return answer
@@ -57,9 +61,11 @@ export class SlotSession {
   /**
    * Runs once.
    *
-   * @throws {ReuseError} ERR_PREPARE_REQUIRED: this slot has prepared nothing, and what an earlier one did is not its own
+   * @throws {ReuseError} ERR_PREPARE_REQUIRED: this slot has prepared nothing, or its last prepare failed; what an earlier
+   *   slot prepared is not its own
    */
   async execute(fields: RequestFields['execute'], bounds?: CallBounds): Promise<ResultFields['execute']> {
+    this.#checkOpen('execute')
     if (!this.#prepared) throw new ReuseError('ERR_PREPARE_REQUIRED', { phase: 'execute' })
     return await this.#call('execute', (within) => this.#session.execute(fields, within), bounds)
   }
@@ -78,14 +84,21 @@ export class SlotSession {
     await Promise.allSettled(this.#pending)
   }
 
-  async #call<T>(phase: string, call: (bounds: CallBounds) => Promise<T>, { signal }: CallBounds = {}): Promise<T> {
-    // Its session may serve another slot by now.
+  // Its session may serve another slot by now.
+  #checkOpen(phase: string): void {
     if (this.#closed || this.signal.aborted) throw new ReuseError('ERR_SLOT_ENDED', { phase })
-    const pending = call({ signal: signal === undefined ? this.signal : AbortSignal.any([this.signal, signal]) })
+  }
+
+  async #call<T>(phase: string, call: (bounds: CallBounds) => Promise<T>, { signal }: CallBounds = {}): Promise<T> {
+    this.#checkOpen(phase)
+    checkSignal(signal)
+    const joined = joinSignals([this.signal, signal])
+    const pending = call({ signal: joined.signal })
     this.#pending.add(pending)
     try {
       return await pending
     } finally {
+      joined.leave()
       this.#pending.delete(pending)
     }
   }

@@ -1,6 +1,6 @@
 /** The unmeasured slots on a worker before its first measured one. */
 import { bounded } from '../base/deadline.js'
-import { ReuseError, toError } from '../base/errors.js'
+import { ExactSpawnError, ReuseError, toError } from '../base/errors.js'
 import { plainObject } from '../process/plain-object.js'
 import { invalid } from '../process/strings.js'
 import type { PlannedWarmUp, ReadAttempt, WarmUpExecution, WarmUps, WarmUpVerdict } from './attempt.js'
@@ -49,12 +49,11 @@ export async function warmUp(
     } catch (thrown) {
       const error = toError(thrown)
       entry.failed(error)
-      if (signal.aborted && (error as { code?: string }).code === 'ERR_ABORTED') throw error
+      if (signal.aborted && ExactSpawnError.is(error, 'ERR_ABORTED')) throw error
       throw new ReuseError('ERR_WARM_UP_FAILED', { warmUpIndex: index }, { cause: error })
     }
   }
-  const { specification } = attempt
-  worker.warmedFor = Object.freeze({ specification, implementationSeed })
+  worker.warmedFor = attempt.specification
 }
 
 async function execute(

@@ -37,6 +37,7 @@ export class WorkerKey {
   readonly parts: ReadParts
   /** Canonical JSON of each part. */
   readonly #texts: Readonly<Record<WorkerPart, string>>
+  #digest: string | undefined
 
   /** @internal */
   constructor(parts: ReadParts, texts: Readonly<Record<WorkerPart, string>>) {
@@ -63,7 +64,7 @@ export class WorkerKey {
 
   /** A name for evidence: SHA-256 of the canonical JSON. Owners compare the parts. */
   get digest(): string {
-    return `sha256:${createHash('sha256').update(this.toString()).digest('hex')}`
+    return (this.#digest ??= `sha256:${createHash('sha256').update(this.toString()).digest('hex')}`)
   }
 }
 

@@ -1,6 +1,9 @@
 /** Holds at most one worker, and decides for each attempt whether it is kept or replaced. */
-import { checkBounds } from '../base/deadline.js'
-import { ExactSpawnError, ReuseError, suppress, toError } from '../base/errors.js'
+import { checkBounds, deadlineAfter } from '../base/deadline.js'
+import { readSafely } from '../base/error-json.js'
+import { ReuseError, suppress, toError } from '../base/errors.js'
+import { joinSignals } from '../base/joined-signal.js'
+import { PUBLISH_MS } from '../base/limits.js'
 import { checkOptions } from '../process/options.js'
 import { invalid } from '../process/strings.js'
 import type { WorkerLogSnapshot } from '../worker/log-snapshot.js'
@@ -9,22 +12,25 @@ import type { Attempt, ReadAttempt } from './attempt.js'
 import { readAttempt } from './attempt.js'
 import { AttemptRecord } from './attempt-record.js'
 import type { AttemptEvidence, Replacement } from './evidence.js'
+import { HeldWorker } from './held-worker.js'
 import { readJson } from './json.js'
-import type { OwnerExecutor } from './owned-worker.js'
 import { OwnedWorker } from './owned-worker.js'
 import type { OnOwnerEvent, OwnerEvent, OwnerEventFacts, OwnerEventType } from './owner-events.js'
+import type { Publish } from './publication.js'
+import { publishWithin } from './publication.js'
 import { cleanSlot } from './slot-cleanup.js'
 import { runSlot } from './slot-session.js'
+import { Specifications } from './specifications.js'
 import { warmUp } from './warm-up.js'
 import type { WorkerKey } from './worker-key.js'
-
-/** Makes evidence durable: once it has resolved, a crash of the host no longer loses it. */
-export type Publish = (evidence: AttemptEvidence) => Promise<void> | void
+import type { OwnerExecutor } from './worker-start.js'
 
 export interface WorkerOwnerOptions {
   readonly executor: OwnerExecutor
   /** Absent: evidence goes with the outcome alone. */
   readonly publish?: Publish
+  /** What the publisher may take for each evidence; 30 s unless told. */
+  readonly publishTimeoutMs?: number
   readonly onEvent?: OnOwnerEvent
   /** The position in a batch that this owner serves. */
   readonly lane?: number
@@ -49,40 +55,50 @@ export interface RetainedWorker {
 
 type Tell = <Type extends OwnerEventType>(type: Type, facts: OwnerEventFacts[Type]) => void
 
+/** One attempt while it runs. */
+interface Running {
+  /** Settles with the attempt, and never rejects. */
+  readonly settled: Promise<unknown>
+  /** Resolves when nothing is left of it but to wait for its publisher: its worker has been ended. */
+  readonly handedOver: Promise<void>
+}
+
 export class WorkerOwner implements AsyncDisposable {
   readonly #options: WorkerOwnerOptions
   readonly #ending = new AbortController()
-  #running: Promise<unknown> | undefined
-  #held: OwnedWorker | undefined
-  /** The held worker is to be ended, and could not be yet. */
-  #spoiled = false
-  /** The worker that an earlier failure cost. */
-  #lost: Replacement | undefined
+  readonly #held = new HeldWorker()
+  readonly #specifications: Specifications
+  #running: Running | undefined
 
   /**
    * Does no I/O.
    *
+   * @param specifications what is known of them, where several owners share it
    * @throws {SpecError | SpecTypeError} ERR_INVALID_SPEC
+   * @throws {TypeError | RangeError} a time that is none
    */
-  constructor(options: WorkerOwnerOptions) {
-    checkOptions(options, ['executor', 'publish', 'onEvent', 'lane'])
-    const { executor, publish, onEvent, lane } = options
+  constructor(options: WorkerOwnerOptions, specifications = new Specifications()) {
+    checkOptions(options, ['executor', 'publish', 'publishTimeoutMs', 'onEvent', 'lane'])
+    const { executor, publish, publishTimeoutMs, onEvent, lane } = options
     if (typeof (executor as Partial<OwnerExecutor> | undefined)?.spawn !== 'function') {
       throw invalid('executor', 'must be an executor')
     }
     for (const [name, call] of Object.entries({ publish, onEvent })) {
       if (call !== undefined && typeof call !== 'function') throw invalid(name, 'must be a function')
     }
+    deadlineAfter(publishTimeoutMs, 'publishTimeoutMs')
     if (lane !== undefined && !(Number.isSafeInteger(lane) && lane >= 0)) {
       throw invalid('lane', 'must be an integer of 0 or more')
     }
     this.#options = Object.freeze({ ...options })
+    this.#specifications = specifications
   }
 
   /** The worker that is held for the next slot, or null: then the next one starts its own. */
   get retained(): RetainedWorker | null {
-    if (this.#held === undefined || this.#spoiled) return null
-    const { process, instance, key, slots } = this.#held
+    const { worker } = this.#held
+    if (worker === undefined || !worker.usable) return null
+    const { process, instance, key, slots } = worker
     return Object.freeze({ pid: process.pid, instance, key, slots })
   }
 
@@ -90,89 +106,105 @@ export class WorkerOwner implements AsyncDisposable {
    * Runs one attempt: keeps or replaces the worker, warms it up where that is due, and measures, once. Whatever fails, no
    * worker is retained after it, and nothing is tried again.
    *
-   * The evidence is published before the terminal event is told and before the promise settles.
+   * The evidence is published before the terminal event is told and before the promise settles. From that event on the
+   * owner is free for the next attempt.
    *
    * @throws as Attempt is read: nothing has happened then
    * @throws {ReuseError} ERR_OWNER_BUSY, ERR_OWNER_ENDED: nothing has happened; ERR_RESET_FAILED, ERR_WARM_UP_FAILED: nothing
    *   was measured; ERR_SLOT_DEADLINE; ERR_PUBLICATION_FAILED: no terminal event was told
-   * @throws {DirectoryError} ERR_CLEANUP_FAILED: nothing was measured
+   * @throws {DirectoryError} ERR_CLEANUP_FAILED, ERR_PRIVATE_DIRECTORY_REMOVE_FAILED: nothing was measured
    * @throws {CapabilityError} ERR_CONTROL_ENFORCEMENT_LOST: what was measured is not accepted [M-88]
    * @throws {AbortError} ERR_ABORTED
    * @throws as the executor's spawn, as WorkerSession.connect, and whatever `measure` throws
    */
   async run<T>(attempt: Attempt<T>, bounds: { signal?: AbortSignal } = {}): Promise<AttemptOutcome<T>> {
     checkOptions(bounds, ['signal'])
-    const read = readAttempt(attempt)
+    return await this.serve(readAttempt(attempt), bounds)
+  }
+
+  /** @internal Runs an attempt that was read. Throws as run. */
+  async serve<T>(read: ReadAttempt<T>, bounds: { signal?: AbortSignal }): Promise<AttemptOutcome<T>> {
     checkBounds(bounds)
     const lane = this.#options.lane === undefined ? {} : { lane: this.#options.lane }
     if (this.#ending.signal.aborted) throw new ReuseError('ERR_OWNER_ENDED', lane)
     if (this.#running !== undefined) throw new ReuseError('ERR_OWNER_BUSY', { attempt: read.id, ...lane })
-    this.#checkSeed(read)
-    const signals = bounds.signal === undefined ? [] : [bounds.signal]
-    const running = this.#run(read, AbortSignal.any([this.#ending.signal, ...signals]))
+    this.#specifications.check([read])
+    this.#specifications.keep(read)
+    const { signal, leave } = joinSignals([this.#ending.signal, bounds.signal])
+    let handOver = () => {}
+    const handedOver = new Promise<void>((resolve) => (handOver = resolve))
+    const record = new AttemptRecord(read, this.#options.lane)
+    const attempting = this.#run(read, { record, tell: this.#teller(read), signal, handOver })
+    const running = { settled: attempting.catch(() => {}), handedOver }
     this.#running = running
     try {
-      return await running
+      return await attempting
     } finally {
-      this.#running = undefined
+      leave()
+      if (this.#running === running) this.#running = undefined
     }
   }
 
   /**
-   * Ends a running attempt, and kills the retained worker. Repeatable; from the first call on nothing is run any more.
+   * Ends a running attempt, and kills the retained worker. A publisher is not waited for: an attempt whose evidence is
+   * being published is rejected with ERR_PUBLICATION_FAILED. Repeatable; from the first call on nothing is run any more.
    *
-   * @throws {LifecycleError} ERR_TERMINATION_DEADLINE: the worker is still there
+   * @throws {LifecycleError} ERR_TERMINATION_DEADLINE: the worker is still there; the next call tries again
+   * @throws {DirectoryError} ERR_PRIVATE_DIRECTORY_REMOVE_FAILED, ERR_PRIVATE_ROOT_UNAVAILABLE: the worker has gone, and
+   *   its directory stays; the next call has nothing to do
    */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#ending.abort(new ReuseError('ERR_OWNER_ENDED', {}))
-    await this.#running?.catch(() => {})
-    await this.#drop()
+    if (this.#running !== undefined) await Promise.race([this.#running.settled, this.#running.handedOver])
+    await this.#held.end()
   }
 
-  // One seed for all of a specification, or its warm-ups would be of another one [R-28].
-  #checkSeed({ specification, implementationSeed }: ReadAttempt<unknown>): void {
-    const warmed = this.#held?.warmedFor
-    if (warmed?.specification !== specification || warmed.implementationSeed === implementationSeed) return
-    throw invalid('implementationSeed', `is ${warmed.implementationSeed} for this specification`)
-  }
-
-  async #run<T>(attempt: ReadAttempt<T>, signal: AbortSignal): Promise<AttemptOutcome<T>> {
-    const record = new AttemptRecord(attempt, this.#options.lane)
-    const tell = this.#teller(attempt)
+  async #run<T>(attempt: ReadAttempt<T>, run: Run): Promise<AttemptOutcome<T>> {
+    const { tell } = run
     tell('begun', { measured: true })
     let outcome: AttemptOutcome<T>
     try {
-      outcome = await this.#measure(attempt, { record, tell, signal })
+      outcome = await this.#measure(attempt, run)
     } catch (thrown) {
-      throw await this.#fail(toError(thrown), record, tell)
+      throw await this.#fail(toError(thrown), run)
     }
     try {
       await this.#publish(outcome.evidence)
     } catch (error) {
       // No terminal event, and no second try: what is not on the disk has not happened.
-      await this.#lose(error as Error)
-      throw error
+      throw await this.#lose(toError(error))
     }
+    this.#running = undefined
     tell('completed', {})
     return outcome
   }
 
   /** Ends the worker of a failed attempt, publishes what is known, and gives the error that is to be told. */
-  async #fail(error: Error, record: AttemptRecord, tell: Tell): Promise<Error> {
-    await this.#lose(error)
+  async #fail(failure: Error, { record, tell, handOver }: Run): Promise<Error> {
+    const error = await this.#lose(failure)
+    let publishing: Promise<void>
     try {
-      await this.#publish(record.failed(error))
-      tell('failed', { error })
+      // The publisher is called in this turn, also when the owner has ended: only waiting for it is cut short.
+      publishing = this.#publish(record.failed(error))
     } catch (later) {
-      suppress(error, [toError(later)])
+      return alsoFailed(error, later)
+    } finally {
+      handOver()
     }
+    try {
+      await publishing
+    } catch (later) {
+      return alsoFailed(error, later)
+    }
+    this.#running = undefined
+    tell('failed', { error })
     return error
   }
 
   async #measure<T>(attempt: ReadAttempt<T>, run: Run): Promise<AttemptOutcome<T>> {
     const { record, tell, signal } = run
     const worker = await this.#ready(attempt, run)
-    if (worker.warmedFor?.specification !== attempt.specification) {
+    if (worker.warmedFor !== attempt.specification) {
       const watch = {
         begun: ({ index }: { index: number }) => tell('warming-up', { index }),
         cleaning: (step: OwnerEventFacts['cleaning']['step']) => tell('cleaning', { step }),
@@ -183,15 +215,15 @@ export class WorkerOwner implements AsyncDisposable {
     record.beginSlot()
     const value = await runSlot(worker.session, { ...attempt, signal }, attempt.measure)
     const observation = readJson(value ?? null, 'measure()')
-    const logs = await this.#afterSlot(worker)
+    const logs = await this.#afterSlot(worker, signal)
     return Object.freeze({ value, evidence: record.completed(observation, logs), logs })
   }
 
   /** Gives a worker that is clean: the one that is held, or a new one in its place. */
   async #ready(attempt: ReadAttempt<unknown>, { record, tell, signal }: Run): Promise<OwnedWorker> {
-    const held = this.#held
-    let replacement = this.#lost
-    if (held !== undefined && !this.#spoiled) {
+    const held = this.#held.worker
+    let replacement = this.#held.takeLost()
+    if (held !== undefined) {
       replacement = replaced(held, attempt)
       if (replacement === undefined) {
         record.uses(held, false)
@@ -207,50 +239,40 @@ export class WorkerOwner implements AsyncDisposable {
       record.replaced(replacement)
       tell('replaced', replacement)
     }
-    // First the end of the old one: two are never alive here [R-06].
-    await this.#drop()
-    this.#lost = undefined
     record.uses(undefined, false)
+    // First the end of the old one: two are never alive here [R-06].
+    await this.#held.end()
     tell('launching', {})
-    const worker = await OwnedWorker.launch(this.#options.executor, attempt, signal)
-    this.#held = worker
+    const worker = await OwnedWorker.start(this.#options.executor, attempt, signal)
+    this.#held.hold(worker)
+    // From here on there is a process, and what it says belongs to this attempt, also if it never greets.
     record.uses(worker, true)
+    await worker.greet(attempt.terms, signal)
     tell('launched', { pid: worker.process.pid, instance: worker.instance })
     return worker
   }
 
   /** Lets the worker go where the policy wants that, and gives its logs. */
-  async #afterSlot(worker: OwnedWorker): Promise<WorkerLogSnapshot> {
+  async #afterSlot(worker: OwnedWorker, signal: AbortSignal): Promise<WorkerLogSnapshot> {
     if (worker.key.parts.policy.workerReuse) return worker.process.logSnapshot()
-    const output = await worker.session.shutdown()
-    this.#held = undefined
+    const output = await worker.session.shutdown({ signal })
+    this.#held.letGo()
     return finalLogSnapshot(output)
   }
 
-  async #publish(evidence: AttemptEvidence): Promise<void> {
+  #publish(evidence: AttemptEvidence): Promise<void> {
+    const { publish, publishTimeoutMs: timeoutMs = PUBLISH_MS } = this.#options
+    return publishWithin(evidence, { publish, timeoutMs, ending: this.#ending.signal })
+  }
+
+  /** After a failure, when nobody knows what the worker is in: ends it, and gives the error that is to be told. */
+  async #lose(error: Error): Promise<Error> {
     try {
-      await this.#options.publish?.(evidence)
-    } catch (cause) {
-      if (ExactSpawnError.is(cause, 'ERR_PUBLICATION_FAILED')) throw cause
-      throw new ReuseError('ERR_PUBLICATION_FAILED', { attempt: evidence.attempt }, { cause })
+      await this.#held.end(['earlier_failure'])
+      return error
+    } catch (later) {
+      return alsoFailed(error, later)
     }
-  }
-
-  /** After a failure: nobody knows what the worker is in. */
-  async #lose(error: Error): Promise<void> {
-    const held = this.#held
-    if (held === undefined) return
-    this.#lost = { instance: held.instance, reasons: ['earlier_failure'], changed: [] }
-    await this.#drop().catch((later: unknown) => suppress(error, [toError(later)]))
-  }
-
-  /** Ends the held worker. One that cannot be ended stays held, so that none is started beside it. */
-  async #drop(): Promise<void> {
-    if (this.#held === undefined) return
-    this.#spoiled = true
-    await this.#held.end()
-    this.#held = undefined
-    this.#spoiled = false
   }
 
   #teller({ id, specification }: ReadAttempt<unknown>): Tell {
@@ -273,6 +295,17 @@ interface Run {
   readonly record: AttemptRecord
   readonly tell: Tell
   readonly signal: AbortSignal
+  /** Says that the worker has been ended, and the evidence given to the publisher. */
+  readonly handOver: () => void
+}
+
+// What is told is the first error, the same object; but a frozen one takes no other along, and stands as a cause then.
+function alsoFailed(first: Error, thrown: unknown): Error {
+  const later = [toError(thrown)]
+  if (suppress(first, later)) return first
+  const told = new Error(String(readSafely(first, 'message')), { cause: first })
+  suppress(told, later)
+  return told
 }
 
 /** Why a worker cannot serve an attempt, before it is even asked to reset. */
@@ -281,5 +314,5 @@ function replaced(held: OwnedWorker, { key, secrets }: ReadAttempt<unknown>): Re
   const { instance } = held
   if (changed.length > 0) return { instance, reasons: ['key_changed'], changed }
   if (!held.hasSecrets(secrets)) return { instance, reasons: ['secrets_changed'], changed }
-  return held.session.usable ? undefined : { instance, reasons: ['worker_ended'], changed }
+  return held.usable ? undefined : { instance, reasons: ['worker_ended'], changed }
 }

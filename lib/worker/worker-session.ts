@@ -177,7 +177,7 @@ export class WorkerSession implements AsyncDisposable {
       const late = (thrown as { code?: string }).code === 'ERR_WAIT_TIMEOUT'
       throw await this.#discard(late ? this.#timeoutError('shutdown', thrown) : toError(thrown))
     }
-    return await this.#collect()
+    return await this.#collect(bounds)
   }
 
   /** Kills the worker and collects what is left of it. Repeatable. */
@@ -298,9 +298,9 @@ export class WorkerSession implements AsyncDisposable {
     return new SessionError('ERR_WORKER_FAILURE', facts)
   }
 
-  async #collect(): Promise<WorkerOutput> {
+  async #collect(bounds: CallBounds): Promise<WorkerOutput> {
     try {
-      return await this.#process.wait()
+      return await this.#process.wait(bounds)
     } catch (error) {
       if (!ExactSpawnError.is(error, 'ERR_LOG_DRAIN_DEADLINE')) throw error
       const { exit } = error.details

@@ -382,4 +382,9 @@ export const errorSamples: { [C in ErrorCode]: [error: ErrorOf<C>, Class: { prot
     ReuseError,
     "publish evidence of attempt 'a': it is not durable",
   ],
+  ERR_PUBLICATION_TIMEOUT: [
+    new ReuseError('ERR_PUBLICATION_TIMEOUT', { limitMs: 5 }),
+    ReuseError,
+    'publish evidence: the publisher was not done after 5 ms',
+  ],
 }

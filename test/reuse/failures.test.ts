@@ -1,29 +1,64 @@
 /** Whatever fails, no worker is retained, nothing is tried again, and the first error is the one that is told. */
 import { expect, test } from 'vitest'
+import type { AttemptEvidence } from '../../lib/reuse/evidence.js'
 import type { SlotSession } from '../../lib/reuse/slot-session.js'
 import { checkedPid, escapee } from '../process/ends/children.js'
+import { schemaOf } from '../support/json-schema.js'
 import { until } from '../support/until.js'
 import { attemptOf, expectNothingRetained, ownerOf, partsOf, phaseLimits, told, work } from '../support/owner.js'
 import { abuse, anyExecute, anyPrepare, record, rejection, reused, workerId } from '../support/worker.js'
 
-test.each([
-  ['a program that is missing', record('/no/such/program', []), 'ERR_SPAWN_FAILED'],
-  ['a worker that ends at hello', abuse('early-eof', 'hello'), 'ERR_FRAME_EARLY_EOF'],
-  ['a worker that refuses hello', abuse('fails', 'hello'), 'ERR_WORKER_FAILURE'],
-])('%s fails the launch, and leaves nothing [R-24]', async (_, launch, code) => {
+const accepts = schemaOf('attempt-evidence.schema.json')
+
+test('a program that is missing fails the launch, and leaves nothing [R-24]', async () => {
   await using held = ownerOf()
   const { owner, published, events } = held
-  const error = await rejection(owner.run(attemptOf({}, { worker: partsOf({}, { launch }) })))
-  expect(error).toMatchObject({ code })
+  const worker = partsOf({}, { launch: record('/no/such/program', []) })
+  expect(await rejection(owner.run(attemptOf({}, { worker })))).toMatchObject({ code: 'ERR_SPAWN_FAILED' })
   await expectNothingRetained(owner)
   expect(told(events)).toEqual(['begun', 'launching', 'failed'])
-  expect(published).toMatchObject([{ outcome: 'failed', failure: { code } }])
+  expect(published).toMatchObject([{ outcome: 'failed', failure: { code: 'ERR_SPAWN_FAILED' } }])
   expect(published[0]).not.toHaveProperty('logs')
-  expect(published[0]?.context.worker_reuse).toEqual({
+  const nothing = { cache_policy: 'no_persistent_caches', warmups_on_this_attempt: [] }
+  expect(published[0]?.context.worker_reuse).toEqual(nothing)
+  // There was no process, so none was lost.
+  const next = await owner.run(attemptOf())
+  expect(next.evidence.context.worker_reuse).not.toHaveProperty('replaced')
+})
+
+test.each([
+  ['ends at hello', abuse('early-eof', 'hello'), 'ERR_FRAME_EARLY_EOF'],
+  ['refuses hello', abuse('fails', 'hello'), 'ERR_WORKER_FAILURE'],
+])('a worker that %s fails the launch, and is told with its words and without a startup [R-24, R-33]', async (_, launch, code) => {
+  await using held = ownerOf()
+  const { owner, published, events } = held
+  expect(await rejection(owner.run(attemptOf({}, { worker: partsOf({}, { launch }) })))).toMatchObject({ code })
+  await expectNothingRetained(owner)
+  expect(told(events)).toEqual(['begun', 'launching', 'failed'])
+  const [evidence] = published as [AttemptEvidence]
+  expect(accepts(evidence)).toBe(true)
+  expect(evidence).toMatchObject({ outcome: 'failed', failure: { code }, logs: { complete: false } })
+  expect(evidence.context.worker_reuse).toEqual({
     cache_policy: 'no_persistent_caches',
+    worker: { instance: expect.any(String) as string, fresh: true, slot_ordinal: 0 },
     warmups_on_this_attempt: [],
   })
-  expect((await owner.run(attemptOf())).value.executes).toBe(1)
+  const next = await owner.run(attemptOf())
+  const { instance } = evidence.context.worker_reuse.worker as { instance: string }
+  expect(next.value.executes).toBe(1)
+  expect(next.evidence.context.worker_reuse.replaced).toEqual({ instance, reasons: ['earlier_failure'], changed: [] })
+})
+
+test('a worker that dies before its greeting has said why, and the evidence has it, without its secret [R-24, R-42]', async () => {
+  await using held = ownerOf()
+  const { owner, published } = held
+  const token = 'sesame-open-0123456789'
+  const dying = record('/bin/sh', ['-c', 'echo "no module for $TOKEN" >&2; exit 3'])
+  const secretChannels = [{ name: 'token', by: 'variable', variable: 'TOKEN' }] as const
+  const worker = partsOf({}, { launch: { ...dying, secretChannels } })
+  await rejection(owner.run(attemptOf({}, { worker, secrets: { token } })))
+  const { stderr } = published[0]?.logs as NonNullable<AttemptEvidence['logs']>
+  expect(Buffer.from(stderr.bytes_base64, 'base64').toString()).toBe('no module for [redacted]\n')
 })
 
 test('a launch that fails in another one\'s place tells whose, and no worker of its own [R-24, R-33]', async () => {
@@ -121,6 +156,17 @@ test('a prepare that failed has prepared nothing [R-18]', async () => {
     return await session.execute(anyExecute).then(() => null as never)
   }
   expect(await rejection(owner.run(attemptOf({}, { worker, measure })))).toMatchObject({ code: 'ERR_PREPARE_REQUIRED' })
+})
+
+test('a prepare that is refused takes an earlier one back: the worker may have thrown half of it away [R-18]', async () => {
+  await using held = ownerOf()
+  const { owner } = held
+  const measure = async (session: SlotSession) => {
+    await work(session)
+    expect(await rejection(work(session, { prepare: ['fail'] }))).toMatchObject({ code: 'ERR_WORKER_FAILURE' })
+    return await session.execute(anyExecute).then(() => null as never)
+  }
+  expect(await rejection(owner.run(attemptOf({}, { measure })))).toMatchObject({ code: 'ERR_PREPARE_REQUIRED' })
 })
 
 test('who keeps the session of a slot beyond its end reaches nobody with it [R-01, R-18, B122]', async () => {

@@ -22,6 +22,7 @@ export const logs = { stdoutBytes: 4_096, stderrBytes: 4_096 }
 
 /** What a slot asks of its worker. */
 export interface Acts {
+  prepare?: unknown[]
   execute?: unknown[]
   reset?: unknown[]
   keep?: boolean
@@ -59,6 +60,13 @@ export function ownerOf(options: Partial<WorkerOwnerOptions> = {}) {
     ...options,
   })
   return { owner, events, published, [Symbol.asyncDispose]: () => owner[Symbol.asyncDispose]() }
+}
+
+/** A promise and what settles it. */
+export function gate(): { open: () => void; opened: Promise<void> } {
+  let open = () => {}
+  const opened = new Promise<void>((resolve) => (open = resolve))
+  return { open, opened }
 }
 
 /** The types of events, with the step or the index where there is one. */
