@@ -1,9 +1,11 @@
 /** Several owners side by side: one a lane, and no lane knows of another. */
+import { checkSignal } from '../base/deadline.js'
 import { ReuseError, suppress, toError } from '../base/errors.js'
 import { checkOptions } from '../process/options.js'
 import { invalid } from '../process/strings.js'
-import type { Attempt } from './attempt.js'
+import type { Attempt, ReadAttempt } from './attempt.js'
 import { readAttempt } from './attempt.js'
+import { Specifications } from './specifications.js'
 import type { AttemptOutcome, WorkerOwnerOptions } from './worker-owner.js'
 import { WorkerOwner } from './worker-owner.js'
 
@@ -14,6 +16,8 @@ export interface WorkerLanesOptions extends Omit<WorkerOwnerOptions, 'lane'> {
 
 export class WorkerLanes implements AsyncDisposable {
   readonly owners: readonly WorkerOwner[]
+  /** One for all: a specification is no lane's. */
+  readonly #specifications = new Specifications()
   #running = false
 
   /**
@@ -22,10 +26,11 @@ export class WorkerLanes implements AsyncDisposable {
    * @throws {SpecError | SpecTypeError} ERR_INVALID_SPEC
    */
   constructor(options: WorkerLanesOptions) {
-    checkOptions(options, ['lanes', 'executor', 'publish', 'onEvent'])
+    checkOptions(options, ['lanes', 'executor', 'publish', 'publishTimeoutMs', 'onEvent'])
     const { lanes, ...shared } = options
     if (!Number.isSafeInteger(lanes) || lanes < 1) throw invalid('lanes', 'must be an integer of 1 or more')
-    this.owners = Object.freeze(Array.from({ length: lanes }, (_, lane) => new WorkerOwner({ ...shared, lane })))
+    const ownerOf = (_: unknown, lane: number) => new WorkerOwner({ ...shared, lane }, this.#specifications)
+    this.owners = Object.freeze(Array.from({ length: lanes }, ownerOf))
   }
 
   /**
@@ -33,7 +38,7 @@ export class WorkerLanes implements AsyncDisposable {
    * that the same position meets the same worker in the next batch. A failure on one lane is that attempt's alone.
    *
    * @returns what became of each attempt, in the order of the batch
-   * @throws as Attempt is read: nothing has run then
+   * @throws as Attempt is read, all of them; {TypeError} a signal that is none: nothing has run then
    * @throws {ReuseError} ERR_OWNER_BUSY: another batch runs
    */
   async run<T>(
@@ -42,15 +47,19 @@ export class WorkerLanes implements AsyncDisposable {
   ): Promise<PromiseSettledResult<AttemptOutcome<T>>[]> {
     checkOptions(bounds, ['signal'])
     if (!Array.isArray(batch)) throw invalid('batch', 'must be an array')
-    const ids = batch.map((attempt) => readAttempt(attempt).id)
-    if (this.#running) throw new ReuseError('ERR_OWNER_BUSY', { attempt: ids[0] ?? 'none' })
+    checkSignal(bounds.signal)
+    // Read whole before anything runs: what the caller changes meanwhile is none of this batch. By index, since an
+    // iteration could pass over a hole.
+    const attempts = Array.from(batch, (attempt) => readAttempt(attempt))
+    if (this.#running) throw new ReuseError('ERR_OWNER_BUSY', { attempt: attempts[0]?.id ?? 'none' })
+    this.#specifications.check(attempts)
     this.#running = true
     try {
       const results: PromiseSettledResult<AttemptOutcome<T>>[] = []
       const serve = async (owner: WorkerOwner, lane: number) => {
-        for (let at = lane; at < batch.length; at += this.owners.length) {
-          const attempt = batch[at] as Attempt<T>
-          results[at] = (await Promise.allSettled([owner.run(attempt, bounds)]))[0]
+        for (let at = lane; at < attempts.length; at += this.owners.length) {
+          const attempt = attempts[at] as ReadAttempt<T>
+          results[at] = (await Promise.allSettled([owner.serve(attempt, bounds)]))[0]
         }
       }
       await Promise.all(this.owners.map(serve))

@@ -41,7 +41,22 @@ test('lanes that cannot be meant are refused, and a batch with one bad attempt r
   const bad = { ...attemptOf(), implementationSeed: 1.5 } as Attempt<Facts>
   expect(await rejection(held.lanes.run([attemptOf(), bad]))).toMatchObject({ details: { field: 'implementationSeed' } })
   expect(await rejection(held.lanes.run('batch' as never))).toMatchObject({ details: { field: 'batch' } })
+  // A hole is no attempt, and a signal that is none would bound nothing.
+  const holed = [attemptOf(), attemptOf()]
+  delete holed[0]
+  expect(await rejection(held.lanes.run(holed))).toMatchObject({ details: { field: 'attempt' } })
+  await expect(held.lanes.run([attemptOf()], { signal: 5 as never })).rejects.toBeInstanceOf(TypeError)
   expect(held.events).toEqual([])
+})
+
+test('what the caller changes in a batch while it runs is none of it [R-02]', async () => {
+  await using held = lanesOf(1)
+  const changed = { ...attemptOf() }
+  const batch = [attemptOf(), changed, attemptOf()]
+  const running = held.lanes.run(batch)
+  batch.length = 1
+  Object.assign(changed, { measure: 'now' })
+  expect((await running).map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'fulfilled'])
 })
 
 test('three lanes are three processes, and each lane keeps its own over the batches [R-02, R-03]', async () => {
