@@ -2,17 +2,17 @@
 import { constants } from 'node:fs'
 import { access, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
-import { CapabilityError } from '../base/errors.js'
 import { KILL_DEADLINE_MS } from '../base/limits.js'
 import type { ExitStatus } from '../process/exit.js'
 import { checkOptions } from '../process/options.js'
-import { plainObject } from '../process/plain-object.js'
 import { readCgroupParent } from '../process/spawn-spec.js'
 import { invalid } from '../process/strings.js'
 import type { LaunchRecordInput } from '../worker/launch-record.js'
 import type { PosixWorkerProcess } from '../worker/posix-worker-process.js'
-import type { LaunchOptions, WorkerControls } from '../worker/trusted-local.js'
+import type { LaunchOptions } from '../worker/trusted-local.js'
 import { planLaunch, readLaunchPlace } from '../worker/trusted-local.js'
+import type { LocalControls } from './local-controls.js'
+import { checkControlNames } from './local-controls.js'
 import type { Capabilities, PreflightReport, Reasons, Requirements } from './preflight.js'
 import { compare, requireSatisfied } from './preflight.js'
 import type { TerminationPlan, WorkerExecutor } from './worker-executor.js'
@@ -24,23 +24,10 @@ export interface LocalProcessExecutorOptions {
   readonly cgroup?: { readonly parent: string }
 }
 
-type LocalControls = Omit<WorkerControls, 'cgroup'>
-
 export interface LocalSpawnOptions extends Pick<LaunchOptions, 'secrets' | 'protocolFds' | 'signal'> {
   readonly requirements?: Requirements
   readonly controls?: LocalControls
 }
-
-const CONTROLS: readonly string[] = [
-  'limits',
-  'nice',
-  'affinity',
-  'uid',
-  'gid',
-  'groups',
-  'noNewPrivs',
-  'guard',
-] satisfies (keyof LocalControls)[]
 
 // statfs(2)
 const CGROUP2_SUPER_MAGIC = 0x63677270
@@ -100,7 +87,7 @@ export class LocalProcessExecutor implements WorkerExecutor<PosixWorkerProcess, 
       ...(protocolFds === undefined ? {} : { protocolFds }),
       ...(signal === undefined ? {} : { signal }),
     }
-    const asked = { ...checkControls(controls), ...(cgroup === undefined ? {} : { cgroup }) }
+    const asked = { ...checkControlNames(controls ?? {}), ...(cgroup === undefined ? {} : { cgroup }) }
     // Before the first await: what the caller changes after the call is none of this start.
     const plan = planLaunch(record, launch, asked)
     requireSatisfied(await this.preflight(requirements))
@@ -132,13 +119,4 @@ export class LocalProcessExecutor implements WorkerExecutor<PosixWorkerProcess, 
       return { status: 'unsupported', reason: `${parent} cannot be used: ${(error as Error).message}` }
     }
   }
-}
-
-// The core has fields that are the transport's here, such as `lifetime`: none may slip through.
-function checkControls(controls: unknown = {}): LocalControls {
-  for (const control of Object.keys(plainObject(controls, 'controls'))) {
-    if (CONTROLS.includes(control)) continue
-    throw new CapabilityError('ERR_UNSUPPORTED_CONTROL', { control, reason: `there are ${CONTROLS.join(', ')}` })
-  }
-  return controls as LocalControls
 }

@@ -1,6 +1,7 @@
 /** Requirement against capability, every line said outright: absence never means no [M-74]. */
-import { CapabilityError, SpecError } from '../base/errors.js'
+import { CapabilityError } from '../base/errors.js'
 import { plainObject } from '../process/plain-object.js'
+import { invalid } from '../process/strings.js'
 
 export type Support = 'supported' | 'unsupported'
 
@@ -33,6 +34,29 @@ export interface PreflightReport {
   readonly lines: readonly PreflightLine[]
 }
 
+export const CAPABILITY_NAMES = [
+  'privateWorkingDirectories',
+  'processGroups',
+  'cgroupContainment',
+  'completeProcessTreeContainment',
+  'filesystemIsolation',
+] as const satisfies readonly CapabilityName[]
+
+/**
+ * Gives requirements as a frozen copy.
+ *
+ * @throws {SpecError | SpecTypeError} ERR_INVALID_SPEC {field}: one that no executor knows, or that says neither
+ */
+export function readRequirements(value: unknown, field = 'requirements'): Requirements {
+  const given = plainObject(value, field)
+  for (const [name, need] of Object.entries(given)) {
+    const where = `${field}.${name}`
+    if (!(CAPABILITY_NAMES as readonly string[]).includes(name)) throw invalid(where, 'is no capability')
+    if (need !== 'required' && need !== 'not-required') throw invalid(where, "must be 'required' or 'not-required'")
+  }
+  return Object.freeze({ ...given })
+}
+
 /** Why each line is what it is. */
 export type Reasons = Readonly<Record<CapabilityName, string>>
 
@@ -42,21 +66,12 @@ export type Reasons = Readonly<Record<CapabilityName, string>>
  * @throws {SpecError} ERR_INVALID_SPEC: a requirement that no executor knows
  */
 export function compare(requirements: Requirements, capabilities: Capabilities, reasons: Reasons): PreflightReport {
-  for (const [name, value] of Object.entries(plainObject(requirements, 'requirements'))) {
-    const field = `requirements.${name}`
-    if (!Object.hasOwn(capabilities, name)) {
-      throw new SpecError('ERR_INVALID_SPEC', { field, reason: 'is no capability' })
-    }
-    if (value !== 'required' && value !== 'not-required') {
-      throw new SpecError('ERR_INVALID_SPEC', { field, reason: "must be 'required' or 'not-required'" })
-    }
-  }
-  const names = Object.keys(capabilities) as CapabilityName[]
-  const lines = names.map((capability) =>
+  const needs = readRequirements(requirements)
+  const lines = CAPABILITY_NAMES.map((capability) =>
     Object.freeze({
       capability,
       status: capabilities[capability],
-      required: requirements[capability] === 'required',
+      required: needs[capability] === 'required',
       reason: reasons[capability],
     }),
   )

@@ -1,11 +1,14 @@
 /** What an owner is asked to run: a measured slot, with the worker it needs and the warm-ups before it. */
 import { deadlineAfter } from '../base/deadline.js'
+import { EVIDENCE_JSON_MAX_LEVELS } from '../base/limits.js'
 import { checkOptions } from '../process/options.js'
 import { plainObject } from '../process/plain-object.js'
 import { invalid } from '../process/strings.js'
+import { readChannelSecrets } from '../worker/channel-secrets.js'
 import type { ReadTerms } from '../worker/session-terms.js'
 import { readSessionTerms } from '../worker/session-terms.js'
 import type { LaunchOptions } from '../worker/trusted-local.js'
+import { checkLaunch } from '../worker/trusted-local.js'
 import type { JsonObject, JsonValue } from './json.js'
 import { readJson } from './json.js'
 import type { SlotSession } from './slot-session.js'
@@ -73,7 +76,7 @@ export interface ReadAttempt<T> extends Omit<Attempt<T>, 'worker' | 'workerId' |
   readonly key: WorkerKey
   readonly terms: ReadTerms
   readonly warmUps: WarmUps | undefined
-  readonly secrets: ReadonlyMap<string, Buffer>
+  readonly secrets: ReadonlyMap<string, Uint8Array>
 }
 
 const FIELDS = [
@@ -92,7 +95,7 @@ const FIELDS = [
 /**
  * Checks an attempt before it has any effect.
  *
- * @throws as workerKey; {SpecError | SpecTypeError} ERR_INVALID_SPEC {field}
+ * @throws as workerKey; {SpecError | SpecTypeError} ERR_INVALID_SPEC {field}; ERR_UNDECLARED_SECRET_CHANNEL {channel}
  * @throws {TypeError | RangeError} a time that is none
  */
 export function readAttempt<T>(attempt: Attempt<T>): ReadAttempt<T> {
@@ -106,16 +109,20 @@ export function readAttempt<T>(attempt: Attempt<T>): ReadAttempt<T> {
   }
   if (typeof measure !== 'function') throw invalid('measure', 'must be a function')
   deadlineAfter(timeoutMs)
+  const { launch } = key.parts
+  const secrets = readChannelSecrets(launch.secretChannels, attempt.secrets)
+  // What a start would refuse is refused here: by then the worker that was retained would have been ended.
+  checkLaunch(launch, Object.fromEntries(secrets), policy.controls)
   return Object.freeze({
     id: readName(attempt.id, 'id'),
     key,
     terms: readSessionTerms({ role, workerId, timeouts: policy.timeouts }),
     specification: readName(attempt.specification, 'specification'),
     implementationSeed,
-    slot: readJson(attempt.slot, 'slot'),
+    slot: readJson(attempt.slot, 'slot', EVIDENCE_JSON_MAX_LEVELS),
     warmUps: readWarmUps(attempt.warmUps, policy.warmUps),
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
-    secrets: readSecrets(attempt.secrets),
+    secrets,
     measure,
   })
 }
@@ -137,17 +144,6 @@ function readWarmUps(value: WarmUps | undefined, count: number): WarmUps | undef
   }
   if (!Array.isArray(slots)) throw invalid('warmUps.slots', 'must be an array')
   if (slots.length !== count) throw invalid('warmUps.slots', `has ${slots.length}, and the policy has ${count}`)
-  return Object.freeze({ slots: readJson(slots, 'warmUps.slots') as JsonValue[], run, validate })
-}
-
-// A copy: what the worker was given must be known when the next attempt gives something else.
-function readSecrets(secrets: Attempt<unknown>['secrets']): ReadonlyMap<string, Buffer> {
-  const entries = Object.entries(secrets === undefined ? {} : plainObject(secrets, 'secrets'))
-  return new Map(
-    entries.map(([name, value]) => {
-      if (typeof value === 'string') return [name, Buffer.from(value)]
-      if (value instanceof Uint8Array) return [name, Buffer.from(value)]
-      throw invalid(`secrets.${name}`, 'must be a string or a Uint8Array')
-    }),
-  )
+  const read = (slot: unknown, at: number) => readJson(slot, `warmUps.slots[${at}]`, EVIDENCE_JSON_MAX_LEVELS)
+  return Object.freeze({ slots: Object.freeze(Array.from(slots, read)), run, validate })
 }

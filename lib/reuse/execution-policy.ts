@@ -3,8 +3,10 @@
  * of it is a part of the worker key.
  */
 import { ReuseError } from '../base/errors.js'
-import type { LocalSpawnOptions } from '../executor/local-process-executor.js'
+import type { LocalControls } from '../executor/local-controls.js'
+import { readLocalControls } from '../executor/local-controls.js'
 import type { Requirements } from '../executor/preflight.js'
+import { readRequirements } from '../executor/preflight.js'
 import { plainObject } from '../process/plain-object.js'
 import { invalid } from '../process/strings.js'
 import type { PhaseTimeouts } from '../worker/phases.js'
@@ -35,7 +37,7 @@ export interface ExecutionPolicy {
   /** For the executor. */
   readonly requirements?: Requirements
   /** For the executor. */
-  readonly controls?: NonNullable<LocalSpawnOptions['controls']>
+  readonly controls?: LocalControls
   /** Whatever else the caller's policy says. JSON; it is compared and otherwise left alone. */
   readonly settings?: JsonObject
 }
@@ -43,9 +45,10 @@ export interface ExecutionPolicy {
 const FIELDS = ['workerReuse', 'cachePolicy', 'timing', 'warmUps', 'timeouts', 'requirements', 'controls', 'settings']
 
 /**
- * Checks a policy and gives it frozen. What is absent says the same as what is empty.
+ * Checks a policy and gives it as a copy, frozen all through. What is absent says the same as what is empty.
  *
  * @throws {SpecError | SpecTypeError} ERR_INVALID_SPEC {field}; ERR_INVALID_PHASE_TIMEOUTS {field}
+ * @throws {CapabilityError} ERR_UNSUPPORTED_CONTROL
  * @throws {ReuseError} ERR_UNKNOWN_CACHE_POLICY; ERR_INCOMPATIBLE_TIMING_POLICY
  */
 export function readPolicy(value: unknown, field = 'policy'): Required<ExecutionPolicy> {
@@ -65,8 +68,8 @@ export function readPolicy(value: unknown, field = 'policy'): Required<Execution
     timing: timing as Timing,
     warmUps: warmUps as number,
     timeouts: readPhaseTimeouts(given['timeouts']),
-    requirements: Object.freeze({ ...plainObject(requirements, `${field}.requirements`) }),
-    controls: Object.freeze({ ...plainObject(controls, `${field}.controls`) }),
+    requirements: readRequirements(requirements, `${field}.requirements`),
+    controls: readLocalControls(controls, `${field}.controls`),
     settings: readJson(plainObject(settings, `${field}.settings`), `${field}.settings`) as JsonObject,
   })
   checkTiming(policy, field)
@@ -100,6 +103,5 @@ function withoutInfinity(value: unknown): unknown {
   if (value === Infinity) return 'Infinity'
   if (Array.isArray(value)) return value.map(withoutInfinity)
   if (typeof value !== 'object' || value === null) return value
-  const entries = Object.entries(value).filter(([, item]) => item !== undefined)
-  return Object.fromEntries(entries.map(([key, item]) => [key, withoutInfinity(item)]))
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, withoutInfinity(item)]))
 }

@@ -11,16 +11,17 @@ export interface JsonObject {
 /**
  * Gives a copy of a JSON value, frozen all through.
  *
+ * @param maxLevels how deep it may be nested; as a message unless told
  * @throws {SpecError} ERR_INVALID_SPEC {field}: something that JSON cannot say, or not say unmistakably
  */
-export function readJson(value: unknown, field: string): JsonValue {
-  return freeze(JSON.parse(jsonText(value, field)) as JsonValue)
+export function readJson(value: unknown, field: string, maxLevels?: number): JsonValue {
+  return freeze(JSON.parse(jsonText(value, field, maxLevels)) as JsonValue)
 }
 
 /** Gives the canonical text of a JSON value. Throws as readJson. */
-export function jsonText(value: unknown, field: string): string {
+export function jsonText(value: unknown, field: string, maxLevels?: number): string {
   try {
-    return canonicalJson(value)
+    return canonicalJson(value, maxLevels)
   } catch (error) {
     if (!ExactSpawnError.is(error, 'ERR_MESSAGE_INVALID')) throw error
     const { field: inner, reason } = error.details

@@ -25,7 +25,7 @@ export class OwnedWorker {
   /** Names the process in evidence; no number of the kernel's, which comes back. */
   readonly instance = randomUUID()
   readonly key: WorkerKey
-  readonly secrets: ReadonlyMap<string, Buffer>
+  readonly secrets: ReadonlyMap<string, Uint8Array>
   readonly process: PosixWorkerProcess
   readonly #spawnNs: number
   #greeted: { readonly session: WorkerSession; readonly startup: Startup; readonly traces: WorkerTraces } | undefined
@@ -84,9 +84,9 @@ export class OwnedWorker {
   }
 
   /** Whether its secrets are these, byte by byte. */
-  hasSecrets(secrets: ReadonlyMap<string, Buffer>): boolean {
-    if (secrets.size !== this.secrets.size) return false
-    return [...secrets].every(([name, value]) => this.secrets.get(name)?.equals(value) ?? false)
+  hasSecrets(secrets: ReadonlyMap<string, Uint8Array>): boolean {
+    // Of one key, so by the same channels.
+    return [...secrets].every(([name, value]) => Buffer.compare(value, this.secrets.get(name) as Uint8Array) === 0)
   }
 
   /** Compares the worker with what it was after its handshake; what the kernel does not show is not compared. */
@@ -96,7 +96,7 @@ export class OwnedWorker {
     if (!this.usable) return ['worker_ended']
     const left: LeftBehind[] = []
     if (anyNew(before.members, now.members)) left.push('processes_left')
-    if (before.cwd !== null && now.cwd !== before.cwd) left.push('cwd_changed')
+    if (before.cwd !== null && now.cwd !== null && now.cwd !== before.cwd) left.push('cwd_changed')
     if (anyNew(before.fds, now.fds)) left.push('descriptors_left')
     // Last, so that what comes late has had the longest time to come.
     if (!this.#silent()) left.push('late_bytes')

@@ -1,6 +1,7 @@
 /** The unmeasured slots on a worker before its first measured one. */
 import { bounded } from '../base/deadline.js'
 import { ExactSpawnError, ReuseError, toError } from '../base/errors.js'
+import { EVIDENCE_JSON_MAX_LEVELS as LEVELS } from '../base/limits.js'
 import { plainObject } from '../process/plain-object.js'
 import { invalid } from '../process/strings.js'
 import type { PlannedWarmUp, ReadAttempt, WarmUpExecution, WarmUps, WarmUpVerdict } from './attempt.js'
@@ -67,8 +68,8 @@ async function execute(
   const given = await runSlot(worker.session, terms, (session) => (warmUps as WarmUps).run(session, planned))
   const { measurements, result } = plainObject(given, 'warmUps.run()') as Partial<WarmUpExecution>
   return Object.freeze({
-    measurements: readJson(plainObject(measurements, 'warmUps.run().measurements'), 'measurements') as JsonObject,
-    result: readJson(result, 'warmUps.run().result'),
+    measurements: readJson(plainObject(measurements, 'warmUps.run().measurements'), 'warmUps.run().measurements', LEVELS) as JsonObject,
+    result: readJson(result, 'warmUps.run().result', LEVELS),
   })
 }
 
@@ -76,5 +77,5 @@ function readVerdict(given: WarmUpVerdict): { valid: boolean; metrics: JsonValue
   const { valid, metrics = null, reason } = plainObject(given, 'warmUps.validate()') as Partial<WarmUpVerdict>
   if (typeof valid !== 'boolean') throw invalid('warmUps.validate().valid', 'must be true or false')
   const why = reason === undefined ? {} : { reason: String(reason) }
-  return { valid, metrics: readJson(metrics, 'warmUps.validate().metrics'), ...why }
+  return { valid, metrics: readJson(metrics, 'warmUps.validate().metrics', LEVELS), ...why }
 }

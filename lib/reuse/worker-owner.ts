@@ -3,7 +3,7 @@ import { checkBounds, deadlineAfter } from '../base/deadline.js'
 import { readSafely } from '../base/error-json.js'
 import { ReuseError, suppress, toError } from '../base/errors.js'
 import { joinSignals } from '../base/joined-signal.js'
-import { PUBLISH_MS } from '../base/limits.js'
+import { EVIDENCE_JSON_MAX_LEVELS, PUBLISH_MS } from '../base/limits.js'
 import { checkOptions } from '../process/options.js'
 import { invalid } from '../process/strings.js'
 import type { WorkerLogSnapshot } from '../worker/log-snapshot.js'
@@ -214,7 +214,7 @@ export class WorkerOwner implements AsyncDisposable {
     tell('measuring', {})
     record.beginSlot()
     const value = await runSlot(worker.session, { ...attempt, signal }, attempt.measure)
-    const observation = readJson(value ?? null, 'measure()')
+    const observation = readJson(value ?? null, 'measure()', EVIDENCE_JSON_MAX_LEVELS)
     const logs = await this.#afterSlot(worker, signal)
     return Object.freeze({ value, evidence: record.completed(observation, logs), logs })
   }

@@ -4,16 +4,14 @@
  */
 import { checkSignal } from '../base/deadline.js'
 import { DisposeStack } from '../base/dispose.js'
-import { suppress, toError, SpecError } from '../base/errors.js'
+import { suppress, toError } from '../base/errors.js'
 import { createPrivateDirectory } from '../directory/private-directory.js'
 import { readRoot } from '../directory/root.js'
 import type { FdSource } from '../process/fd-map.js'
 import { checkOptions } from '../process/options.js'
-import { plainObject } from '../process/plain-object.js'
-import { readSecret } from '../process/secrets.js'
 import type { SpawnSpec } from '../process/spawn-spec.js'
 import { checkSpec } from '../process/spawn-spec.js'
-import { invalid } from '../process/strings.js'
+import { readChannelSecrets } from './channel-secrets.js'
 import type { LaunchRecordInput, SecretChannel } from './launch-record.js'
 import { readLaunchRecord } from './launch-record.js'
 import { PosixWorkerProcess } from './posix-worker-process.js'
@@ -62,6 +60,15 @@ export function readLaunchPlace({ privateRoot, logs }: LaunchPlace): LaunchPlace
   return { privateRoot: readRoot(privateRoot, 'privateRoot'), logs: checkLogLimits(logs) }
 }
 
+/** @internal Checks all of a launch that is no place's, as its start would; nothing happens. Throws as planLaunch. */
+export function checkLaunch(
+  record: LaunchRecordInput,
+  secrets: NonNullable<LaunchOptions['secrets']>,
+  controls: WorkerControls,
+): void {
+  planLaunch(record, { privateRoot: '/', logs: { stdoutBytes: 0, stderrBytes: 0 }, secrets }, controls)
+}
+
 /** A launch that has been checked, and depends on nothing of the caller's any more. */
 export interface LaunchPlan {
   start: () => Promise<PosixWorkerProcess>
@@ -73,7 +80,7 @@ export function planLaunch(given: LaunchRecordInput, options: LaunchOptions, con
   const record = readLaunchRecord(given)
   const { privateRoot, logs } = readLaunchPlace(options)
   const protocolFds = readProtocolFds(options.protocolFds)
-  const secrets = readSecrets(record.secretChannels, options.secrets)
+  const secrets = readChannelSecrets(record.secretChannels, options.secrets)
   const channels = deliverSecrets(record.secretChannels, secrets, protocolFds)
   const specIn = (directory: string, asked: WorkerControls) => ({
     ...asked,
@@ -106,27 +113,6 @@ export function planLaunch(given: LaunchRecordInput, options: LaunchOptions, con
     }
   }
   return { start }
-}
-
-function readSecrets(
-  channels: readonly SecretChannel[],
-  secrets: LaunchOptions['secrets'],
-): Map<string, Uint8Array> {
-  const given = plainObject(secrets === undefined ? {} : secrets, 'secrets')
-  const declared = new Set(channels.map(({ name }) => name))
-  for (const channel of Object.keys(given)) {
-    if (!declared.has(channel)) throw new SpecError('ERR_UNDECLARED_SECRET_CHANNEL', { channel })
-  }
-  return new Map(
-    channels.map(({ name, by }) => {
-      const field = `secrets.${name}`
-      const value = Object.hasOwn(given, name) ? given[name] : undefined
-      if (value === undefined) throw invalid(field, 'is declared by the record and missing')
-      const bytes = readSecret(value, field)
-      if (by === 'variable' && bytes.includes(0)) throw invalid(field, 'contains a NUL byte, and goes by a variable')
-      return [name, bytes]
-    }),
-  )
 }
 
 // A value by descriptor gets the next number that the protocol does not use; the variable says which.

@@ -1,6 +1,8 @@
 /** Which worker serves a slot: the one that is there, or a new one. */
 import { expect, test } from 'vitest'
 import type { Attempt } from '../../lib/reuse/attempt.js'
+import type { JsonValue } from '../../lib/reuse/json.js'
+import { WorkerLanes } from '../../lib/reuse/worker-lanes.js'
 import { WorkerOwner } from '../../lib/reuse/worker-owner.js'
 import { alive, childrenOf } from '../support/process-table.js'
 import { hostSays } from '../support/host.js'
@@ -45,7 +47,6 @@ test('an attempt that cannot be meant is refused by its field, and no worker is 
     [{ implementationSeed: 8 }, 'implementationSeed'],
     [{ slot: undefined }, 'slot'],
     [{ measure: 'now' }, 'measure'],
-    [{ secrets: { token: 7 } }, 'secrets.token'],
     [{ retries: 1 }, 'retries'],
     [{ worker: partsOf({ warmUps: 1 }) }, 'warmUps'],
     [{ warmUps: { slots: [1], run: () => {}, validate: () => {} } }, 'warmUps.slots'],
@@ -66,6 +67,47 @@ test('an attempt that cannot be meant is refused by its field, and no worker is 
   expect(events.length).toBe(before)
   expect(published).toHaveLength(1)
   expect(owner.retained?.pid).toBe(value.pid)
+})
+
+test('secrets, controls and depths that no start could take cost no worker, in a batch neither [R-01, R-05]', async () => {
+  await using held = ownerOf()
+  const { owner, events, published } = held
+  const { value } = await owner.run(attemptOf())
+  const before = events.length
+  const channel = { name: 'token', by: 'variable', variable: 'TOKEN' } as const
+  const secret = partsOf({}, { launch: { ...reused(), secretChannels: [channel] } })
+  const nested = (levels: number) => Array.from({ length: levels }).reduce((inner) => [inner], 1) as JsonValue
+  const warm = { worker: partsOf({ warmUps: 1 }), warmUps: { slots: [nested(101)], run: work, validate: work } }
+  const long = reused()
+  const cases: [changes: object, facts: object][] = [
+    [{ secrets: { token: 'barbar' } }, { channel: 'token' }],
+    [{ worker: secret }, { field: 'secrets.token' }],
+    [{ worker: secret, secrets: { token: 'x' } }, { field: 'secrets.token' }],
+    [{ worker: secret, secrets: { token: 7 } }, { field: 'secrets.token' }],
+    [{ worker: secret, secrets: { token: 'abcd\0e' } }, { field: 'secrets.token' }],
+    [{ worker: partsOf({ controls: { foo: 1 } as never }) }, { control: 'foo' }],
+    [{ worker: partsOf({ controls: { nice: 'x' as never } }) }, { field: 'worker.policy.controls.nice' }],
+    [{ worker: partsOf({ controls: { limits: { core: -5 } } }) }, { field: 'worker.policy.controls.limits.core.soft' }],
+    [{ worker: partsOf({ controls: { limits: new Map() as never } }) }, { field: 'worker.policy.controls.limits' }],
+    [{ worker: partsOf({ requirements: { foo: 'required' } as never }) }, { field: 'worker.policy.requirements.foo' }],
+    [
+      { worker: partsOf({ requirements: { processGroups: 'maybe' as never } }) },
+      { field: 'worker.policy.requirements.processGroups' },
+    ],
+    [{ worker: partsOf({}, { launch: { ...long, args: ['x'.repeat(200_000)] } }) }, { field: 'args[0]' }],
+    [{ slot: nested(101) }, { field: expect.stringMatching(/^slot\[0\]/) as string }],
+    [warm, { field: expect.stringMatching(/^warmUps\.slots\[0\]/) as string }],
+  ]
+  await using lanes = new WorkerLanes({ lanes: 1, executor: localExecutor() })
+  for (const [changes, facts] of cases) {
+    const bad = { ...attemptOf(), ...changes } as Attempt<Facts>
+    expect(await rejection(owner.run(bad)), JSON.stringify(facts)).toMatchObject({ details: facts })
+    expect(await rejection(lanes.run([attemptOf(), bad]))).toMatchObject({ details: facts })
+  }
+  expect(events.length).toBe(before)
+  expect(published).toHaveLength(1)
+  expect(owner.retained?.pid).toBe(value.pid)
+  expect((await owner.run(attemptOf({}, { slot: nested(100) }))).evidence.slot).toEqual(nested(100))
 })
 
 test('a second attempt beside a running one is refused and harms it not [R-01]', async () => {

@@ -159,6 +159,22 @@ test('a key keeps what it was made of, whatever becomes of that [R-05]', () => {
   expect(Object.isFrozen(key) && Object.isFrozen(key.parts) && Object.isFrozen(key.parts.policy)).toBe(true)
 })
 
+test('controls are copied and frozen all through: what a key says is what its worker gets [R-05, R-44]', () => {
+  const limits = { core: 0 as number | { soft: number; hard: number }, nofile: { soft: 64, hard: 64 } }
+  const affinity = [0]
+  const key = workerKey(withPolicy({ controls: { limits, affinity } }))
+  const text = key.toString()
+  limits.core = 1_024
+  limits.nofile.soft = 7
+  affinity.push(1)
+  const { controls } = key.parts.policy
+  expect(controls).toEqual({ limits: { core: 0, nofile: { soft: 64, hard: 64 } }, affinity: [0] })
+  expect(key.toString()).toBe(text)
+  for (const part of [controls, controls.limits, controls.limits?.nofile, controls.affinity, key.parts.policy.requirements]) {
+    expect(Object.isFrozen(part)).toBe(true)
+  }
+})
+
 test('a cache policy that there is not is refused with those that there are [R-45]', () => {
   expect(CACHE_POLICIES).toEqual(['no_persistent_caches'])
   for (const name of ['persistent_pip_cache', '', 'No_Persistent_Caches']) {
