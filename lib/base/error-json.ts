@@ -66,10 +66,15 @@ function json(value: unknown, within: readonly Error[], told: { left: number }):
     name: textOf(readSafely(value, 'name')) ?? 'Error',
     code: codeOf(readSafely(value, 'code')),
     message: messageOf(readSafely(value, 'message')),
-    ...(hasSafely(value, brand) ? { details: readSafely(value, 'details') } : systemFacts(value)),
+    ...(hasSafely(value, brand) ? { details: detailsOf(value) } : systemFacts(value)),
     ...(hasSafely(value, 'cause') ? { cause: json(readSafely(value, 'cause'), inner, told) } : {}),
     ...(suppressed.length > 0 ? { suppressed: suppressed.map((later) => json(later, inner, told)) } : {}),
   }
+}
+
+function detailsOf(error: Error): unknown {
+  const details = readSafely(error, 'details')
+  return typeof details === 'object' && details !== null ? details : undefined
 }
 
 // As Node has them; whatever else stands there is none.

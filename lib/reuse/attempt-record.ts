@@ -6,7 +6,8 @@ import type { WorkerLogSnapshot } from '../worker/log-snapshot.js'
 import { EXECUTION_SEMANTICS_VERSION } from '../worker/semantics.js'
 import type { PlannedWarmUp, ReadAttempt, WarmUpExecution } from './attempt.js'
 import type { AttemptEvidence, Replacement, WarmUpEvidence, WorkerReuseContext } from './evidence.js'
-import { EVIDENCE_VERSION, failureEvidence, logEvidence } from './evidence.js'
+import { EVIDENCE_VERSION, logEvidence } from './evidence.js'
+import { failureEvidence } from './failure-evidence.js'
 import type { JsonValue } from './json.js'
 import { readJson } from './json.js'
 import type { OwnedWorker } from './owned-worker.js'
@@ -58,7 +59,7 @@ export class AttemptRecord {
         entry.validation = valid ? 'valid' : 'invalid'
         entry.metrics = metrics
       },
-      failed: (error) => void (entry.failure = failureEvidence(error)),
+      failed: (error) => void (entry.failure = failureEvidence(error, this.#worker?.process.redact)),
     }
   }
 
@@ -73,7 +74,7 @@ export class AttemptRecord {
   failed(error: Error): AttemptEvidence {
     // What it said until its end: whether it has ended is no matter of a snapshot.
     const logs = this.#worker === undefined ? {} : { logs: logEvidence(this.#worker.process.logSnapshot()) }
-    return this.#evidence({ outcome: 'failed', failure: this.#clean(failureEvidence(error)), ...logs })
+    return this.#evidence({ outcome: 'failed', failure: failureEvidence(error, this.#worker?.process.redact), ...logs })
   }
 
   #evidence(end: object): AttemptEvidence {
@@ -113,8 +114,8 @@ export class AttemptRecord {
 
   // What the worker said may hold its secrets; what was planned may not.
   #cleanWarmUp({ measurements, result, metrics, failure, ...planned }: WarmUpEvidence): WarmUpEvidence {
-    const said = Object.entries({ measurements, result, metrics, failure }).filter(([, value]) => value !== undefined)
-    return { ...planned, ...(this.#clean(Object.fromEntries(said)) as object) }
+    const said = Object.entries({ measurements, result, metrics }).filter(([, value]) => value !== undefined)
+    return { ...planned, ...(this.#clean(Object.fromEntries(said)) as object), ...(failure === undefined ? {} : { failure }) }
   }
 
   #clean<T>(value: T): T {

@@ -3,7 +3,6 @@
  * its fields are the record's own and stand apart from those of this package's calls.
  */
 import type { ErrorJson } from '../base/errors.js'
-import { errorJson } from '../base/errors.js'
 import type { WorkerLog, WorkerLogSnapshot } from '../worker/log-snapshot.js'
 import type { LogScope } from '../worker/log-snapshot.js'
 import type { CachePolicy } from './execution-policy.js'
@@ -91,20 +90,4 @@ export function logEvidence({ scope, complete, stdout, stderr }: WorkerLogSnapsh
 
 function streamEvidence({ bytes, totalBytes, truncated }: WorkerLog): StreamEvidence {
   return { bytes_base64: Buffer.from(bytes).toString('base64'), total_bytes: totalBytes, truncated }
-}
-
-/** Gives a failure as evidence has it. */
-export function failureEvidence(error: Error): ErrorJson {
-  const text = JSON.stringify(errorJson(error), (key, value: unknown) => {
-    // A text that somebody cut in half is told all the same.
-    if (typeof value === 'string') return value.toWellFormed()
-    return key === 'exit' ? exitFacts(value) : value
-  })
-  return JSON.parse(text) as ErrorJson
-}
-
-// Beside its facts an exit has the logs, which evidence has already, and bounded.
-function exitFacts(exit: unknown): unknown {
-  const { code, signal, endedBy, escalated, groupLeft } = Object(exit) as Record<string, unknown>
-  return { code, signal, endedBy, escalated, groupLeft }
 }

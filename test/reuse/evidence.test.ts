@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { errorJson } from '../../lib/base/errors.js'
 import type { AttemptEvidence } from '../../lib/reuse/evidence.js'
-import { failureEvidence } from '../../lib/reuse/evidence.js'
+import { failureEvidence } from '../../lib/reuse/failure-evidence.js'
 import type { SlotSession } from '../../lib/reuse/slot-session.js'
 import { schemaOf } from '../support/json-schema.js'
 import { until } from '../support/until.js'
@@ -185,16 +185,70 @@ test('no secret is in snapshots, evidence, failures or events, nor the half of o
   const { logs } = await owner.run(attemptOf({}, { worker, secrets, warmUps: betraying, measure }))
   expect(textOf(logs.stdout)).toContain('[redacted]')
   expect(textOf(logs.stdout)).not.toContain(token.slice(0, 8))
+  const told = attemptOf({}, { worker, secrets, warmUps: betraying, measure: async () => ({ [token]: [token] }) as never })
+  expect((await owner.run(told)).evidence).toMatchObject({ observation: { '[redacted]': ['[redacted]'] } })
   const failing = attemptOf({ execute: ['fail-with-secret'] }, { worker, secrets, warmUps: betraying })
   await rejection(owner.run(failing))
   const thrown = attemptOf({}, { worker, secrets, warmUps: betraying, measure: () => Promise.reject(new Error(token)) })
   await rejection(owner.run(thrown))
-  expect(published).toHaveLength(3)
+  expect(published).toHaveLength(4)
   expect(published.every(accepts)).toBe(true)
   expect(JSON.stringify(published)).toContain('[redacted]')
   expect(JSON.stringify(published)).not.toContain(token)
   const said = events.filter(({ type }) => type !== 'failed')
   expect(JSON.stringify(said)).not.toContain(token)
+})
+
+const cyclic: Record<string, unknown> = {}
+cyclic['itself'] = cyclic
+const forged = { [Symbol.for('exactspawn.error')]: true, details: { n: 1n, cyclic, bytes: new Uint8Array(4) } }
+const chain = (levels: number) => {
+  let error = new Error('0')
+  for (let level = 1; level < levels; level++) error = new Error(String(level), { cause: error })
+  return error
+}
+const withFields = (fields: object) => Object.assign(new Error('x'), fields)
+
+test.each<[what: string, thrown: unknown, said: object]>([
+  ['a code that is a BigInt', withFields({ code: 1n, errno: 1n }), { name: 'Error', message: 'x' }],
+  ['a code that is null', withFields({ code: null }), { name: 'Error', message: 'x' }],
+  ['a code that is no integer', withFields({ code: 1.5 }), { name: 'Error', message: 'x' }],
+  ['a code that is an object', withFields({ code: { a: 1 } }), { name: 'Error', message: 'x' }],
+  ['a name that is a number', withFields({ name: 5 }), { name: 'Error', message: 'x' }],
+  ['a message that is an object', withFields({ message: { a: 1 } }), { message: '[Object]' }],
+  ['a system error', withFields({ code: 'EIO', errno: -5, syscall: 'read' }), { code: 'EIO', errno: -5, syscall: 'read' }],
+  ['suppressed ones that are no errors', withFields({ suppressed: [1n, null, cyclic] }), { suppressed: ['1n', null, '[Object]'] }],
+  ['details that no JSON says', withFields(forged), { details: { n: '1', cyclic: expect.any(Object) as object } }],
+  ['a chain of 300 causes', chain(300), { message: '299', cause: { message: '298' } }],
+  ['a message of five million characters', new Error('m'.repeat(5e6)), { message: `${'m'.repeat(65_535)}…` }],
+  ['half a character', new Error('half \ud800', { cause: '\ud800' }), { message: 'half \ufffd', cause: '\ufffd' }],
+  ['nothing', undefined, { message: 'something other than an error was thrown' }],
+  ['a getter that throws', Object.defineProperty(new Error('loud'), 'code', { get: () => { throw new Error('no') } }), { message: 'loud' }],
+  ['an observation that is nested too deeply', 'deep', { code: 'ERR_INVALID_SPEC', details: { reason: 'more than 100 levels of nesting' } }],
+])('a slot that fails by %s is published as its schema says, and its end is told [R-33, R-37]', async (_, thrown, said) => {
+  await using held = ownerOf()
+  const { owner, events, published } = held
+  const deep = Array.from({ length: 101 }).reduce((inner) => [inner], 1)
+  const measure = () => (thrown === 'deep' ? Promise.resolve(deep as never) : Promise.reject(thrown as Error))
+  const error = await rejection(owner.run(attemptOf({}, { id: '\n', measure })))
+  if (thrown instanceof Error) expect(error).toBe(thrown)
+  expect(published).toMatchObject([{ attempt: '\n', outcome: 'failed', failure: said }])
+  expect(accepts(published[0])).toBe(true)
+  expect(told(events).at(-1)).toBe('failed')
+})
+
+test('a warm-up that fails by a hostile error is told as its schema says [R-34]', async () => {
+  await using held = ownerOf()
+  const { owner, published } = held
+  const hostile = warmUpsOf([{}], { run: () => Promise.reject(Object.assign(chain(300), { code: 1n, suppressed: [cyclic] })) })
+  expect(await rejection(owner.run(warmedAttempt([{}], {}, hostile)))).toMatchObject({ code: 'ERR_WARM_UP_FAILED' })
+  expect(accepts(published[0])).toBe(true)
+})
+
+test('a secret at the cut of a long message leaves no beginning behind [R-42, P-9]', () => {
+  const redact = (text: string | Uint8Array) => String(text).replaceAll('sesame', '[redacted]')
+  const { message } = failureEvidence(new Error(`${'m'.repeat(65_533)}sesame`), redact)
+  expect(message).not.toContain('ses')
 })
 
 test('evidence is frozen all through, and is what the publisher got [R-37]', async () => {

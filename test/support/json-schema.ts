@@ -54,6 +54,8 @@ function check(
       return !fits(said, value)
     case 'const':
       return value === said
+    case 'minLength':
+      return typeof value !== 'string' || [...value].length >= (said as number)
     case 'minimum':
       return typeof value !== 'number' || value >= (said as number)
     case 'anyOf':
