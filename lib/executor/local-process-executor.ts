@@ -87,7 +87,7 @@ export class LocalProcessExecutor implements WorkerExecutor<PosixWorkerProcess, 
       ...(protocolFds === undefined ? {} : { protocolFds }),
       ...(signal === undefined ? {} : { signal }),
     }
-    const asked = { ...checkControlNames(controls ?? {}), ...(cgroup === undefined ? {} : { cgroup }) }
+    const asked = { ...checkControlNames(controls === undefined ? {} : controls), ...(cgroup === undefined ? {} : { cgroup }) }
     // Before the first await: what the caller changes after the call is none of this start.
     const plan = planLaunch(record, launch, asked)
     requireSatisfied(await this.preflight(requirements))
