@@ -1,10 +1,10 @@
 /** A slot proves its cleanliness: what it left in the worker replaces the worker, and is told. */
 import { expect, test } from 'vitest'
 import { checkedPid, endEscapee } from '../process/ends/children.js'
-import { alive } from '../support/process-table.js'
+import { alive, processFacts } from '../support/process-table.js'
 import { until } from '../support/until.js'
 import type { Acts } from '../support/owner.js'
-import { attemptOf, expectNothingRetained, heard, localExecutor, ownerOf, warmedAttempt } from '../support/owner.js'
+import { attemptOf, expectNothingRetained, heard, localExecutor, ownerOf, partsOf, told, warmedAttempt } from '../support/owner.js'
 import { rejection } from '../support/worker.js'
 
 const memberIn = (bytes: Uint8Array): number => {
@@ -18,6 +18,12 @@ test.each<[reason: string, acts: Acts]>([
   ['descriptors_left', { execute: [['open', '/etc/passwd']] }],
   ['descriptors_left', { reset: [['open', '/dev/null']] }],
   ['late_bytes', { reset: ['late'] }],
+  // Before the reset, in its place, and as a beginning that makes nonsense of its answer.
+  ['late_bytes', { execute: ['late'] }],
+  ['late_bytes', { execute: ['late-half'] }],
+  ['late_bytes', { reset: ['stray'] }],
+  ['late_bytes', { reset: ['half-frame'] }],
+  ['late_bytes', { reset: ['no-frame'] }],
 ])('%s by %o: the next slot has another worker, and says why [R-12, B053, B122]', async (reason, acts) => {
   await using held = ownerOf()
   const { owner, events, published } = held
@@ -74,13 +80,40 @@ test('a warm-up that leaves something fails its attempt: another worker would be
   await expectNothingRetained(owner)
 })
 
-test('what comes too late belongs to no other slot: the request that finds it ends the worker [B122, R-24]', async () => {
+test('what comes at any moment after a slot costs the next one nothing: it has its own reply [B122, R-24]', async () => {
   await using held = ownerOf()
+  const { owner, events } = held
+  for (let ms = 0; ms < 8; ms++) {
+    // Its first slot, or another one's stray would be found by it.
+    await owner.run(attemptOf({}, { specification: `${ms}`, worker: partsOf({}, { definition: ms }) }))
+    const late = attemptOf({ execute: [['later', ms / 1_000]] }, { worker: partsOf({}, { definition: ms }) })
+    // One that comes within its own slot is that slot's failure.
+    if ((await owner.run(late).then(() => 'ended', () => 'failed')) === 'failed') continue
+    events.length = 0
+    const next = await owner.run(attemptOf({}, { worker: partsOf({}, { definition: ms }) })).catch((error: unknown) => error)
+    // Found while the reset was under way or at the check; or it came only after that, in the slot itself.
+    const reasons = events.flatMap((event) => (event.type === 'replaced' ? event.reasons : []))
+    if (next instanceof Error) expect(told(events)).toContain('measuring')
+    else if (reasons.length > 0) expect(reasons).toEqual(['late_bytes'])
+    expect(next).not.toMatchObject({ code: 'ERR_RESET_FAILED' })
+  }
+})
+
+test('a worker that dies between its reset and the check is replaced, and told as gone [R-12, R-24]', async () => {
+  let pid = 0
+  await using held = ownerOf({
+    onEvent: (event) => {
+      if (event.type !== 'cleaning' || event.step !== 'directory') return
+      process.kill(pid, 'SIGKILL')
+      // Here nothing else runs: it is dead before the directory is emptied.
+      while (processFacts(pid)?.state !== 'Z');
+    },
+  })
   const { owner } = held
-  const first = await owner.run(attemptOf({ execute: ['late'] }))
-  const error = await rejection(owner.run(attemptOf()))
-  expect(error).toMatchObject({ code: 'ERR_RESET_FAILED', cause: { code: 'ERR_RESPONSE_EXTRA', details: { id: '77' } } })
-  await expectNothingRetained(owner, first.value.pid)
+  pid = (await owner.run(attemptOf())).value.pid
+  const second = await owner.run(attemptOf())
+  expect(second.value.executes).toBe(1)
+  expect(second.evidence.context.worker_reuse.replaced?.reasons).toEqual(['worker_ended'])
 })
 
 test('a job that was aborted answers nobody: the next one has its own worker and its own words [B122]', async () => {
