@@ -184,7 +184,7 @@ test.each(['abort', 'dispose'])('%s ends a worker that hangs in its shutdown [R-
   const running = rejection(owner.run(attemptOf({}, { worker, measure }), { signal: abort.signal }))
   await until('the measuring', () => pid !== 0)
   // The request of the shutdown is written in the turns that follow.
-  await new Promise((resolve) => setTimeout(resolve, 50))
+  await new Promise((resolve) => setTimeout(resolve, 50)) // waits: nothing outside shows that the request is written
   const { ms } = await timed(async () => {
     if (how === 'abort') abort.abort('enough')
     else await owner[Symbol.asyncDispose]()
@@ -203,7 +203,7 @@ test('dispose waits for the attempt that runs: a start that is under way is take
     open()
     const start = executor.spawn(launched, options)
     await start.catch(() => {})
-    await new Promise((resolve) => setTimeout(resolve, 100))
+    await new Promise((resolve) => setTimeout(resolve, 100)) // waits: taking a start back takes its time
     order.push('started or taken back')
     return await start
   }
