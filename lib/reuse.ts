@@ -1,6 +1,6 @@
 /** exactspawn/reuse: workers that serve more than one slot, and the evidence of what they did. Names only. */
 export { AttemptJournal, readAttemptJournal } from './reuse/attempt-journal.js'
-export type { JournalReading, TornLine } from './reuse/attempt-journal.js'
+export type { ForeignLine, JournalReading, TornLine } from './reuse/attempt-journal.js'
 export type { Attempt, PlannedWarmUp, WarmUpExecution, WarmUps, WarmUpVerdict } from './reuse/attempt.js'
 export { EVIDENCE_VERSION } from './reuse/evidence.js'
 export type {

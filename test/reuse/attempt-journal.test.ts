@@ -1,15 +1,29 @@
 /** Evidence on disk: there before its end is told, whatever happens to the host. */
-import { appendFileSync, chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
+import type { FileHandle } from 'node:fs/promises'
+import { open } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { spawn } from 'exactspawn'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { AttemptJournal, readAttemptJournal } from '../../lib/reuse/attempt-journal.js'
 import type { AttemptEvidence } from '../../lib/reuse/evidence.js'
 import { denysys } from '../support/fixture.js'
 import type { HostOptions } from '../support/host.js'
 import { runHost } from '../support/host.js'
 import { schemaOf } from '../support/json-schema.js'
+import { openFds } from '../support/process-table.js'
 import { tmpFolder } from '../support/tmp.js'
 import { attemptOf, ownerOf, partsOf } from '../support/owner.js'
 import { rejection, rounds } from '../support/worker.js'
@@ -29,9 +43,15 @@ test('a path that is no regular file is refused, and nothing is waited for [R-37
   const folder = tmpFolder()
   const fifo = join(folder, 'fifo')
   await (await spawn({ program: '/usr/bin/mkfifo', args: [fifo], env: {} })).wait()
-  for (const path of ['', 7 as never, fifo, '/dev/null']) {
-    expect(await rejection(AttemptJournal.open(path))).toMatchObject({ code: 'ERR_INVALID_SPEC', details: { field: 'path' } })
+  const refused = { code: 'ERR_INVALID_SPEC', details: { field: 'path' } }
+  const before = openFds().size
+  for (const path of ['', 'a\0b', 7 as never, undefined as never, null as never, {} as never, fifo, '/dev/null']) {
+    expect(await rejection(AttemptJournal.open(path))).toMatchObject(refused)
+    expect(await rejection(readAttemptJournal(path))).toMatchObject(refused)
   }
+  // Not by a finalizer, which comes when it comes.
+  expect(openFds().size).toBe(before)
+  expect(await rejection(readAttemptJournal(folder))).toMatchObject(refused)
   expect(await rejection(AttemptJournal.open(folder))).toMatchObject({ code: 'EISDIR' })
   expect(await rejection(AttemptJournal.open(join(folder, 'none', 'journal')))).toMatchObject({ code: 'ENOENT' })
   expect(await rejection(readAttemptJournal(join(folder, 'none')))).toMatchObject({ code: 'ENOENT' })
@@ -75,6 +95,32 @@ test('owners of several lanes publish into one journal: whole lines, all of them
   }
 })
 
+test('all that a crash could take is flushed: what is made with its name, what was torn, and each line [R-37]', async () => {
+  const path = journalIn(tmpFolder())
+  const evidence = await anEvidence()
+  const flushed: string[] = []
+  const handle = await open('/dev/null')
+  const prototype = Object.getPrototypeOf(handle) as FileHandle
+  await handle.close()
+  const { sync } = prototype
+  const spy = vi.spyOn(prototype, 'sync').mockImplementation(async function (this: FileHandle) {
+    flushed.push((await this.stat()).isDirectory() ? 'directory' : 'file')
+    await sync.call(this)
+  })
+  onTestFinished(() => spy.mockRestore())
+  const opening = async (append: boolean) => {
+    flushed.length = 0
+    await using journal = await AttemptJournal.open(path)
+    if (append) await journal.append(evidence)
+    return [...flushed]
+  }
+  expect(await opening(false)).toEqual(['file', 'directory'])
+  expect(await opening(false)).toEqual([])
+  expect(await opening(true)).toEqual(['file'])
+  appendFileSync(path, '{"evid')
+  expect(await opening(false)).toEqual(['file'])
+})
+
 test('a hundred appends at once are a hundred lines, in the order of the calls [R-37]', async () => {
   const path = journalIn(tmpFolder())
   const evidence = await anEvidence()
@@ -111,18 +157,95 @@ test('a last line that was torn at any byte is told, and everything before and a
   expect((await readAttemptJournal(path)).torn).toEqual([])
 })
 
-test('bytes that are no evidence are told, of another version refused, and an empty journal is one [R-37]', async () => {
+test('a line that is no evidence is told by its number, and keeps no other from being read [R-37]', async () => {
   const path = journalIn(tmpFolder())
   writeFileSync(path, '')
-  expect(await readAttemptJournal(path)).toEqual({ attempts: [], torn: [] })
-  writeFileSync(path, Buffer.from('\0\0\0\n\xff\n{"evidence":1,"evidence":1}\n', 'latin1'))
-  expect((await readAttemptJournal(path)).torn).toEqual([
-    { line: 1, offset: 0, bytes: 3 },
-    { line: 2, offset: 4, bytes: 1 },
-    { line: 3, offset: 6, bytes: 27 },
+  expect(await readAttemptJournal(path)).toEqual({ attempts: [], torn: [], foreign: [] })
+  const evidence = await anEvidence()
+  const own = JSON.stringify(evidence)
+  const { observation: _observation, ...unfinished } = evidence as AttemptEvidence & { observation?: unknown }
+  const lines: [text: string, reason?: string][] = [
+    ['\0\0\0'],
+    ['\xff'],
+    ['{"evidence":1,"evidence":1}'],
+    ['{"evidence":2}', 'is evidence of version 2, and this package reads 1'],
+    ['{"foo":1}', 'is no evidence: it has no version'],
+    ['5', 'is no object'],
+    ['null', 'is no object'],
+    ['{"evidence":1}', 'is no evidence: wire_protocol is missing or wrong'],
+    [JSON.stringify({ ...evidence, attempt: 5 }), 'is no evidence: attempt is missing or wrong'],
+    [JSON.stringify({ ...evidence, context: {} }), 'is no evidence: context is missing or wrong'],
+    [JSON.stringify(unfinished), 'is no evidence: completed has observation'],
+    [JSON.stringify({ ...evidence, outcome: 'lost' }), 'is no evidence: outcome is missing or wrong'],
+  ]
+  const text = [own, '', ...lines.map(([line]) => line), own, ''].join('\n')
+  writeFileSync(path, Buffer.from(text, 'latin1'))
+  const { attempts, torn, foreign } = await readAttemptJournal(path)
+  expect(attempts).toEqual([evidence, evidence])
+  const first = own.length + 2
+  expect(torn).toEqual([
+    { line: 3, offset: first, bytes: 3 },
+    { line: 4, offset: first + 4, bytes: 1 },
+    { line: 5, offset: first + 6, bytes: 27 },
   ])
-  appendFileSync(path, '{"evidence":2}\n')
-  expect(await rejection(readAttemptJournal(path))).toMatchObject({ code: 'ERR_INVALID_SPEC', details: { field: 'line 4' } })
+  const told = lines.flatMap(([line, reason], at) => (reason === undefined ? [] : [{ line: at + 3, bytes: line.length, reason }]))
+  expect(foreign).toMatchObject(told)
+  expect(text.slice(foreign[1]?.offset).startsWith('{"foo":1}')).toBe(true)
+})
+
+test('lines that begin, end and lie anywhere in the pieces that are read are whole lines [R-37]', async () => {
+  const path = journalIn(tmpFolder())
+  const evidence = await anEvidence()
+  // A piece is 1 MiB: some lines are longer, and one ends exactly with it.
+  const sized = (bytes: number) => {
+    const slot = (pad: number) => JSON.stringify({ ...evidence, slot: 'x'.repeat(pad) })
+    return slot(bytes - slot(0).length)
+  }
+  const sizes = [1_048_575, 2_000, 3_000_000, 1_048_576, 5_000]
+  writeFileSync(path, `${sizes.map(sized).join('\n')}\n`)
+  const { attempts, torn, foreign } = await readAttemptJournal(path)
+  expect(attempts.map((attempt) => JSON.stringify(attempt).length)).toEqual(sizes)
+  expect([...torn, ...foreign]).toEqual([])
+})
+
+test('a journal above 2 GiB is read: what is too long for a line is told as torn [R-37, P-5]', async () => {
+  const path = journalIn(tmpFolder())
+  const evidence = await anEvidence()
+  const own = `${JSON.stringify(evidence)}\n`
+  writeFileSync(path, own)
+  // A hole: no block of it is on the disk.
+  const end = 2 ** 31 + 5
+  truncateSync(path, end)
+  appendFileSync(path, `\n${own}`)
+  const { attempts, torn } = await readAttemptJournal(path)
+  expect(attempts).toEqual([evidence, evidence])
+  expect(torn).toEqual([{ line: 2, offset: own.length, bytes: end - own.length }])
+})
+
+test('what is no evidence is refused by a rejection, and the journal stays good [R-37]', async () => {
+  const path = journalIn(tmpFolder())
+  const evidence = await anEvidence()
+  await using journal = await AttemptJournal.open(path)
+  for (const value of [undefined, null, 5, {}, { ...evidence, evidence: 2 }, { ...evidence, slot: NaN }]) {
+    const error = await rejection(journal.append(value as never))
+    expect(error).toMatchObject({ code: 'ERR_INVALID_SPEC', details: { field: expect.stringMatching(/^evidence/) as string } })
+  }
+  await journal.append(evidence)
+  expect(await readAttemptJournal(path)).toEqual({ attempts: [evidence], torn: [], foreign: [] })
+})
+
+test.each(['moved', 'deleted', 'replaced'])('a journal that was %s swallows no evidence: nothing more is taken [R-37]', async (how) => {
+  const path = journalIn(tmpFolder())
+  const evidence = await anEvidence()
+  await using journal = await AttemptJournal.open(path)
+  await journal.append(evidence)
+  if (how === 'deleted') rmSync(path)
+  else renameSync(path, `${path}.1`)
+  if (how === 'replaced') writeFileSync(path, '')
+  const failed = { code: 'ERR_PUBLICATION_FAILED', cause: { message: 'the journal was moved or deleted' } }
+  expect(await rejection(journal.append(evidence))).toMatchObject(failed)
+  if (how === 'moved') renameSync(`${path}.1`, path)
+  expect(await rejection(journal.append(evidence))).toMatchObject(failed)
 })
 
 test('a journal that is closed takes nothing any more, and closing waits for what is under way [R-37]', async () => {

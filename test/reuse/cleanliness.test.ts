@@ -41,6 +41,15 @@ test.each<[reason: string, acts: Acts]>([
   expect(published).toMatchObject([{ outcome: 'completed' }, { outcome: 'completed' }])
 })
 
+test('a worker that stands in a directory it made, which is gone with the clean-up, has left another place [R-12]', async () => {
+  await using held = ownerOf()
+  const { owner } = held
+  const first = await owner.run(attemptOf({ execute: [['into', 'new']] }))
+  const second = await owner.run(attemptOf())
+  expect(second.value.pid).not.toBe(first.value.pid)
+  expect(second.evidence.context.worker_reuse.replaced?.reasons).toEqual(['cwd_changed'])
+})
+
 test('all that was left is told together, and a member dies with the worker it belonged to [R-12, B053]', async () => {
   await using held = ownerOf()
   const { owner, published } = held
