@@ -2,13 +2,14 @@
 import type { RequestFields, ResultFields } from '../protocol/messages.js'
 import { checkRequestFields } from '../protocol/messages.js'
 import type { Attempt, WarmUps } from '../reuse/attempt.js'
+import { readAttempt } from '../reuse/attempt.js'
 import type { JsonObject, JsonValue } from '../reuse/json.js'
 import type { SlotSession } from '../reuse/slot-session.js'
 import type { WorkerKey, WorkerParts } from '../reuse/worker-key.js'
 import { workerKey } from '../reuse/worker-key.js'
 import { UsageError } from './arguments.js'
 import { readJsonFile } from './json-file.js'
-import { workerIdOf } from './worker-exercise.js'
+import { SMALLEST_PROBLEM, workerIdOf } from './worker-exercise.js'
 
 type Fields = { readonly prepare?: JsonObject; readonly execute?: JsonObject }
 
@@ -23,6 +24,8 @@ export interface LanesPlan {
   readonly batches: readonly Batch[]
 }
 
+// Each lane is a process; more of them than this no machine was meant to have.
+const LANES_MAX = 1024
 const PLAN_FIELDS = ['lanes', 'worker', 'workerId', 'timeoutMs', 'specifications']
 const SPECIFICATION_FIELDS = ['name', 'implementationSeed', 'prepare', 'execute', 'warmUps', 'slots']
 
@@ -35,7 +38,12 @@ const SPECIFICATION_FIELDS = ['name', 'implementationSeed', 'prepare', 'execute'
 export function readPlan(path: string): LanesPlan {
   const plan = fieldsOf(readJsonFile(path), path, PLAN_FIELDS)
   const { lanes, workerId, timeoutMs, specifications } = plan
-  if (!Number.isSafeInteger(lanes) || (lanes as number) < 1) throw refused(path, 'lanes', 'an integer of 1 or more')
+  if (!Number.isSafeInteger(lanes) || (lanes as number) < 1 || (lanes as number) > LANES_MAX) {
+    throw refused(path, 'lanes', `an integer from 1 to ${LANES_MAX}`)
+  }
+  if (timeoutMs !== undefined && !(typeof timeoutMs === 'number' && timeoutMs >= 0)) {
+    throw refused(path, 'timeoutMs', 'a number of milliseconds, 0 or more')
+  }
   if (!Array.isArray(specifications)) throw refused(path, 'specifications', 'an array')
   const key = workerKey(plan['worker'] as unknown as WorkerParts)
   const common = {
@@ -44,6 +52,7 @@ export function readPlan(path: string): LanesPlan {
     ...(timeoutMs === undefined ? {} : { timeoutMs: timeoutMs as number }),
   }
   const batches = specifications.map((given: JsonValue, at) => readBatch(given, `${path}: specifications[${at}]`, common))
+  checkNames(path, batches)
   return { lanes: lanes as number, batches }
 }
 
@@ -76,7 +85,26 @@ function readBatch(given: JsonValue, where: string, common: Common): Batch {
       measure: async (session) => (await work(session, slot)) as unknown as JsonValue,
     }
   })
+  // Here and not when its batch comes: the batches before it would have run by then.
+  attempts.forEach((attempt, at) => checkAttempt(attempt, attempts.length === 1 ? where : `${where}.slots[${at}]`))
   return { specification: name, attempts }
+}
+
+function checkAttempt(attempt: Attempt<JsonValue>, where: string): void {
+  try {
+    readAttempt(attempt)
+  } catch (error) {
+    throw new UsageError(`${where}: ${(error as Error).message}`)
+  }
+}
+
+// A specification keeps its seed and its warm-ups: a second one of the same name would be refused slot by slot.
+function checkNames(path: string, batches: readonly Batch[]): void {
+  const seen = new Set<string>()
+  batches.forEach(({ specification }, at) => {
+    if (seen.has(specification)) throw refused(`${path}: specifications[${at}]`, 'name', 'one that no other has')
+    seen.add(specification)
+  })
 }
 
 async function work(session: SlotSession, { prepare, execute }: Fields): Promise<ResultFields['execute']> {
@@ -86,7 +114,7 @@ async function work(session: SlotSession, { prepare, execute }: Fields): Promise
 
 // The smallest requests that are any, as in `worker check`.
 const SMALLEST: Required<Fields> = {
-  prepare: { dataset_dir: '/', problem_contract_id: 'none', problem_parameters: {}, implementation_parameters: {} },
+  prepare: { dataset_dir: '/', ...SMALLEST_PROBLEM, implementation_parameters: {} },
   execute: { result_dir: '/' },
 }
 

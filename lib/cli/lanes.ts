@@ -4,13 +4,14 @@ import { createPrivateDirectory } from '../directory/private-directory.js'
 import { LocalProcessExecutor } from '../executor/local-process-executor.js'
 import { AttemptJournal } from '../reuse/attempt-journal.js'
 import type { AttemptEvidence } from '../reuse/evidence.js'
+import type { OwnerEvent } from '../reuse/owner-events.js'
 import { WorkerLanes } from '../reuse/worker-lanes.js'
 import { readOptions, UsageError } from './arguments.js'
 import { LANES_HELP } from './help.js'
 import { Interruption } from './interruption.js'
 import { readPlan } from './lanes-plan.js'
 import { LanesView } from './lanes-view.js'
-import { write, writeJson } from './terminal.js'
+import { printable, say, write, writeJson } from './terminal.js'
 
 const OPTIONS = {
   journal: { type: 'string' },
@@ -42,18 +43,42 @@ export async function lanes(args: readonly string[]): Promise<number> {
     await journal?.append(evidence)
     told.push(evidence)
   }
-  let failed = 0
+  const begun = new Set<string>()
+  const undone: { id: string; reason: unknown }[] = []
   {
-    using view = options.json ? undefined : new LanesView(plan.lanes)
-    const watch = view === undefined ? {} : { onEvent: view.tell }
-    await using run = new WorkerLanes({ lanes: plan.lanes, executor, publish, ...watch })
-    for (const { attempts } of plan.batches) {
-      const results = await run.run(attempts, { signal: interruption.signal })
-      failed += results.filter(({ status }) => status === 'rejected').length
+    const closed = new AbortController()
+    using view = options.json ? undefined : new LanesView(plan.lanes, () => closed.abort('nobody reads the output'))
+    const onEvent = (event: OwnerEvent) => {
+      if (event.type === 'begun') begun.add(event.attempt)
+      view?.tell(event)
     }
+    await using run = new WorkerLanes({ lanes: plan.lanes, executor, publish, onEvent })
+    const signal = AbortSignal.any([interruption.signal, closed.signal])
+    for (const { attempts } of plan.batches) {
+      const results = await run.run(attempts, { signal })
+      results.forEach((result, at) => {
+        if (result.status === 'rejected') undone.push({ id: (attempts[at] as { id: string }).id, reason: result.reason })
+      })
+    }
+    view?.check()
   }
-  const completed = told.filter(({ outcome }) => outcome === 'completed').length
-  if (options.json) writeJson({ attempts: told })
-  else write(1, `attempts ${told.length}, completed ${completed}, failed ${told.length - completed}\n`)
-  return interruption.exitCode ?? (failed === 0 ? 0 : FAILED)
+  if (options.json) {
+    // What has no evidence stands in no document.
+    for (const { id, reason } of undone) if (!told.some(({ attempt }) => attempt === id)) say(`${id}: ${wordsOf(reason)}`)
+    writeJson({ attempts: told })
+  } else write(1, summary(plan.batches.reduce((sum, { attempts }) => sum + attempts.length, 0), undone, begun))
+  return interruption.exitCode ?? (undone.length === 0 ? 0 : FAILED)
+}
+
+// Also what no event told: a slot that was not begun, and one whose evidence could not be published.
+function summary(attempts: number, undone: readonly { id: string; reason: unknown }[], begun: ReadonlySet<string>): string {
+  const failed = undone.filter(({ id }) => begun.has(id))
+  const counts = [`attempts ${attempts}`, `completed ${attempts - undone.length}`, `failed ${failed.length}`]
+  const left = undone.length - failed.length
+  const lines = failed.map(({ id, reason }) => `${printable(`${id}: ${wordsOf(reason)}`)}\n`)
+  return `${lines.join('')}${counts.join(', ')}${left === 0 ? '' : `, not begun ${left}`}\n`
+}
+
+function wordsOf(reason: unknown): string {
+  return reason instanceof Error ? reason.message : String(reason)
 }

@@ -19,6 +19,9 @@ import { WorkerSession } from '../worker/worker-session.js'
 import { UsageError } from './arguments.js'
 import { ruleOf, RULES_OF_CLAIMS } from './worker-rules.js'
 
+/** Of the requests that name a problem, the smallest. */
+export const SMALLEST_PROBLEM = { problem_contract_id: 'check', problem_parameters: {} }
+
 export interface Exercise {
   readonly record: LaunchRecord
   readonly role: Role
@@ -143,7 +146,7 @@ async function requestsOf(session: WorkerSession, plan: Exercise): Promise<[stri
       return path
     }),
   )) as [string, string, string]
-  const problem = { problem_contract_id: 'check', problem_parameters: {} }
+  const problem = SMALLEST_PROBLEM
   const bounds = { signal }
   const materialize = {
     ...{ source_dir, dataset_parameters: {}, dataset_seed: 1, output_dir: dataset_dir },

@@ -29,8 +29,14 @@ function rootIn(folder: string): string {
   return root
 }
 
+const twice = { name: 'one', warmUps: [{}], slots: [{}] }
+
 test.each<[changes: object, word: string]>([
-  [{ lanes: 0 }, 'lanes must be an integer of 1 or more'],
+  [{ lanes: 0 }, 'lanes must be an integer from 1 to 1024'],
+  [{ lanes: 1025 }, 'lanes must be an integer from 1 to 1024'],
+  [{ timeoutMs: 'x' }, 'timeoutMs must be a number of milliseconds'],
+  [{ specifications: [twice, { ...twice, implementationSeed: 8 }] }, 'specifications[1]: name must be one that no other has'],
+  [{ specifications: [twice, { ...twice, name: 'other', implementationSeed: -3 }] }, "'implementationSeed'"],
   [{ retries: 1 }, 'retries is no field'],
   [{ specifications: {} }, 'specifications must be an array'],
   [{ specifications: [{ name: '', slots: [] }] }, 'specifications[0]: name must be'],
@@ -60,12 +66,12 @@ test('into a pipe goes a line for each event: slot, phase, warm-up or measured, 
   const of = (lane: number) => lines.filter((line) => line.startsWith(`lane ${lane} `)).map((line) => line.split('  ').slice(1))
   const cleaning = ['reset', 'directory', 'check']
   const words = (lane: number) => of(lane).map(([, word]) => (word as string).replace(/ \d{2,}$/, ''))
-  const begin = ['begun, measured', 'launching', 'launched', 'warm-up 0', ...cleaning, 'measuring', 'completed']
-  const warmAgain = ['begun, measured', ...cleaning, 'kept', 'warm-up 0', ...cleaning, 'measuring', 'completed']
-  const again = ['begun, measured', ...cleaning, 'kept', 'measuring', 'completed']
+  const begin = ['begun', 'launching', 'launched', 'warm-up 0', ...cleaning, 'measuring', 'completed']
+  const warmAgain = ['begun', ...cleaning, 'kept', 'warm-up 0', ...cleaning, 'measuring', 'completed']
+  const again = ['begun', ...cleaning, 'kept', 'measuring', 'completed']
   expect(words(1)).toEqual([...begin, ...warmAgain, ...again])
   expect(words(2).slice(begin.length)).toEqual([
-    'begun, measured',
+    'begun',
     ...cleaning,
     'replaced: processes_left',
     ...begin.slice(1),
@@ -120,6 +126,45 @@ test('on a terminal each lane has its line, drawn over as it goes on [R-02]', as
   expect(last[2]).toMatch(/lane 3 {2}two\/2 +completed/)
   expect(last[3]).toBe('\u001b[?7hattempts 7, completed 7, failed 0')
   expect(stdout).toMatch(/lane \d {2}\S+ +warm-up 0 +\d+\.\d s {2}warm-up/)
+})
+
+test('a reader that goes away ends the run: 141, and nothing is left [R-02]', async () => {
+  const folder = tmpFolder()
+  const root = rootIn(folder)
+  const words = ['lanes', planIn(folder), '--private-root', root]
+  const { stdout, stderr } = await cli(words, { through: 'exec 3>&1; { "$@"; echo "code $?" >&3; } | head -n 1' })
+  expect(stderr).toBe('')
+  expect(stdout).toMatch(/^lane \d {2}one\/\d {2}begun\ncode 141\n$/)
+  expect(readdirSync(root)).toEqual([])
+})
+
+test('what was not done is named with its reason, and what was not begun is counted [R-02, R-37]', async () => {
+  const folder = tmpFolder()
+  const journal = join(folder, 'journal')
+  // The journal's own end is at one block of 512 bytes: no evidence fits.
+  const through = 'trap "" XFSZ; ulimit -f 1; "$@"'
+  const { code, stdout } = await cli(['lanes', planIn(folder), '--journal', journal], { through })
+  expect(code).toBe(1)
+  expect(stdout).toMatch(/^one\/0: .*publish/m)
+  expect(stdout).toMatch(/attempts 7, completed 0, failed 7\n$/)
+
+  const slow = [{ name: 'one', warmUps: [{}], slots: [acting(['sleep', 30]), {}, {}] }, { ...twice, name: 'two' }]
+  const started = startCli(['lanes', planIn(folder, { specifications: slow, lanes: 1 })], { stdin: '' })
+  await until('the measuring', () => started.stdout().includes('measuring'))
+  started.process.kill('SIGINT')
+  expect((await started.end).code).toBe(130)
+  expect(started.stdout()).toMatch(/attempts 4, completed 0, failed 1, not begun 3\n$/)
+})
+
+test('more lanes than the terminal has rows are told in one line, and nothing scrolls [R-02]', async () => {
+  const plan = planIn(tmpFolder(), { lanes: 9, specifications: [{ name: 'a-name-of-twenty-one', warmUps: [{}], slots: [{}, {}] }] })
+  const through = `exec python3 -c 'import fcntl, pty, struct, sys, termios; sys.exit(pty.spawn(["sh", "-c", "stty rows 6; exec \\"$@\\"", "sh", *sys.argv[1:]]) >> 8)' "$@"`
+  const { code, stdout } = await cli(['lanes', plan], { through, env: { TERM: 'xterm' } })
+  expect(code).toBe(0)
+  const last = stdout.slice(stdout.lastIndexOf('\u001b[4A')).split('\r\n')
+  expect(last[0]).toMatch(/lane 1 {2}a-name-of-twent\S+ +completed/)
+  expect(last[3]).toContain('and 6 more lanes')
+  expect(last[4]).toContain('attempts 2, completed 2, failed 0')
 })
 
 test('lanes tells its options, and what is missing [R-02]', async () => {
