@@ -183,8 +183,7 @@ test.each(['abort', 'dispose'])('%s ends a worker that hangs in its shutdown [R-
   const measure = async ({ pid: own }: { pid: number }) => ((pid = own), null as never)
   const running = rejection(owner.run(attemptOf({}, { worker, measure }), { signal: abort.signal }))
   await until('the measuring', () => pid !== 0)
-  // The request of the shutdown is written in the turns that follow.
-  await new Promise((resolve) => setTimeout(resolve, 50)) // waits: nothing outside shows that the request is written
+  await new Promise((resolve) => setTimeout(resolve, 50)) // waits: nobody tells that the request of the shutdown is written
   const { ms } = await timed(async () => {
     if (how === 'abort') abort.abort('enough')
     else await owner[Symbol.asyncDispose]()
@@ -203,7 +202,7 @@ test('dispose waits for the attempt that runs: a start that is under way is take
     open()
     const start = executor.spawn(launched, options)
     await start.catch(() => {})
-    await new Promise((resolve) => setTimeout(resolve, 100)) // waits: taking a start back takes its time
+    await new Promise((resolve) => setTimeout(resolve, 100)) // waits: it stands for an executor that takes its time
     order.push('started or taken back')
     return await start
   }

@@ -66,7 +66,7 @@ test('an attempt that dispose has ended is published, and its end is told after 
   let measuring = false
   const held = ownerOf({
     publish: async (evidence) => {
-      await new Promise((resolve) => setTimeout(resolve, 50)) // waits: a publisher takes its time
+      await new Promise((resolve) => setTimeout(resolve, 50)) // waits: it stands for a disk that takes its time
       published.push(evidence)
       order.push('durable')
     },
