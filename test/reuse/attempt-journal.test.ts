@@ -119,6 +119,11 @@ test('all that a crash could take is flushed: what is made with its name, what w
   expect(await opening(true)).toEqual(['file'])
   appendFileSync(path, '{"evid')
   expect(await opening(false)).toEqual(['file'])
+  appendFileSync(path, '{"evid')
+  spy.mockRejectedValue(new Error('of the disk'))
+  const before = openFds().size
+  await expect(AttemptJournal.open(path)).rejects.toThrow('of the disk')
+  expect(openFds().size).toBe(before)
 })
 
 test('a hundred appends at once are a hundred lines, in the order of the calls [R-37]', async () => {

@@ -138,12 +138,18 @@ test('a worker that could be ended at last makes room for another, which tells i
 
 test('a worker that a failure cost is told by the next launch, and by no other [R-33]', async () => {
   await using held = ownerOf()
-  const { owner } = held
+  const { owner, published } = held
   const worker = partsOf({ workerReuse: false })
   await rejection(owner.run(attemptOf({ execute: ['fail'] }, { worker })))
   const tellings = []
   for (let slot = 0; slot < 3; slot++) tellings.push(replacedIn((await owner.run(attemptOf({}, { worker }))).evidence)?.reasons)
   expect(tellings).toEqual([['earlier_failure'], undefined, undefined])
+  // Told by a launch that came to nothing, it is told.
+  await rejection(owner.run(attemptOf({ execute: ['fail'] }, { worker })))
+  const missing = partsOf({ workerReuse: false }, { launch: record('/no/such/program', []) })
+  await rejection(owner.run(attemptOf({}, { worker: missing })))
+  await owner.run(attemptOf({}, { worker }))
+  expect(published.slice(-2).map((evidence) => replacedIn(evidence)?.reasons)).toEqual([['earlier_failure'], undefined])
 })
 
 test('a launch that fails in place of a worker that was not clean has neither its name nor its words [R-33]', async () => {
