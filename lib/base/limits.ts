@@ -89,6 +89,11 @@ export const ERROR_MAX_LEVELS = 16
 /** Errors that are told of one, causes and suppressed ones together: each level may have many. */
 export const ERRORS_MAX = 100
 
+// Lanes
+
+/** Each lane holds a process: more of them than this no machine was meant to have. */
+export const LANES_MAX = 1024
+
 // Evidence
 
 /** What a publisher has to make the evidence of one attempt durable unless told otherwise: a disk that hangs must not hang a run. */

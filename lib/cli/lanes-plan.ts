@@ -1,4 +1,5 @@
 /** The plan of a run with lanes: a worker, and specifications with their warm-ups and measured slots. */
+import { LANES_MAX } from '../base/limits.js'
 import type { RequestFields, ResultFields } from '../protocol/messages.js'
 import { checkRequestFields } from '../protocol/messages.js'
 import type { Attempt, WarmUps } from '../reuse/attempt.js'
@@ -24,8 +25,6 @@ export interface LanesPlan {
   readonly batches: readonly Batch[]
 }
 
-// Each lane is a process; more of them than this no machine was meant to have.
-const LANES_MAX = 1024
 const PLAN_FIELDS = ['lanes', 'worker', 'workerId', 'timeoutMs', 'specifications']
 const SPECIFICATION_FIELDS = ['name', 'implementationSeed', 'prepare', 'execute', 'warmUps', 'slots']
 

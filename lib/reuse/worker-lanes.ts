@@ -1,6 +1,7 @@
 /** Several owners side by side: one a lane, and no lane knows of another. */
 import { checkSignal } from '../base/deadline.js'
 import { ReuseError, suppress, toError } from '../base/errors.js'
+import { LANES_MAX } from '../base/limits.js'
 import { checkOptions } from '../process/options.js'
 import { invalid } from '../process/strings.js'
 import type { Attempt, ReadAttempt } from './attempt.js'
@@ -10,7 +11,7 @@ import type { AttemptOutcome, WorkerOwnerOptions } from './worker-owner.js'
 import { WorkerOwner } from './worker-owner.js'
 
 export interface WorkerLanesOptions extends Omit<WorkerOwnerOptions, 'lane'> {
-  /** How many attempts run at once, at most. */
+  /** How many attempts run at once, at most: 1 to LANES_MAX. */
   readonly lanes: number
 }
 
@@ -28,7 +29,9 @@ export class WorkerLanes implements AsyncDisposable {
   constructor(options: WorkerLanesOptions) {
     checkOptions(options, ['lanes', 'executor', 'publish', 'publishTimeoutMs', 'onEvent'])
     const { lanes, ...shared } = options
-    if (!Number.isSafeInteger(lanes) || lanes < 1) throw invalid('lanes', 'must be an integer of 1 or more')
+    if (!Number.isSafeInteger(lanes) || lanes < 1 || lanes > LANES_MAX) {
+      throw invalid('lanes', `must be an integer from 1 to ${LANES_MAX}`)
+    }
     const ownerOf = (_: unknown, lane: number) => new WorkerOwner({ ...shared, lane }, this.#specifications)
     this.owners = Object.freeze(Array.from({ length: lanes }, ownerOf))
   }

@@ -32,7 +32,7 @@ const pidOf = (result: Settled | undefined): number | undefined => {
 }
 
 test('lanes that cannot be meant are refused, and a batch with one bad attempt runs none [R-02]', async () => {
-  for (const count of [0, -1, 1.5, '3', Infinity]) {
+  for (const count of [0, -1, 1.5, '3', Infinity, 1025, 2 ** 33]) {
     expect(() => new WorkerLanes({ lanes: count as number, executor: localExecutor() })).toThrow(
       expect.objectContaining({ code: 'ERR_INVALID_SPEC', details: { field: 'lanes', reason: expect.any(String) as string } }),
     )
