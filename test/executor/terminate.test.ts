@@ -48,9 +48,9 @@ test('the interrupt reaches three members, and the grace ends when all are gone 
 
 test('members that ignore the interrupt die after the grace, also without the leader [M-79, M-80]', async () => {
   const executor = executorOf()
-  const member = `(trap '' INT; exec sleep 60)`
+  const member = `(trap '' INT; echo deaf >&2; exec sleep 60)`
   const worker = await shell(executor, `${member} & trap 'exit 3' INT; echo up; while :; do sleep 0.02; done`)
-  await until('both', () => groupMembers(worker.pid).length >= 2)
+  await until('a member that ignores it', () => logText(worker, 'stderr').includes('deaf'))
   const { result, ms } = await timed(() => executor.terminate(worker, { graceMs: 200 }))
   expect(result).toMatchObject({ code: 3 })
   expect(ms).toBeGreaterThanOrEqual(200)

@@ -72,7 +72,8 @@ test('a member that ignores the first signal has its grace and dies, though the 
 
 test('a member that needs its grace after the leader has gone is not cut short [M-79, M-80]', async () => {
   const member = 'trap "sleep 0.15; echo late; exit 0" TERM; echo in; while :; do sleep 0.02; done'
-  const child = await shell(`(${member}) & trap "exit 5" TERM; wait`)
+  // The leader's trap before the fork: the member's word must not come before it.
+  const child = await shell(`trap "exit 5" TERM; (${member}) & wait`)
   await logged(child, 'in')
   const waited = child.wait()
   const exit = await child.terminate({ graceMs: 10_000 })
