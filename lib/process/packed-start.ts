@@ -15,7 +15,6 @@ export interface StartParts {
   readonly cgroupLeaf: string | null
 }
 
-const NOTHING = new Uint8Array(0)
 // One for all starts: each is packed and read within one call.
 const packer = new Packer()
 
@@ -29,7 +28,7 @@ export function withPackedStart<T>(
     held.pack(packer, files)
     packProgram(spec)
     packControls(spec)
-    packer.bytes(cgroupLeaf === null ? NOTHING : Buffer.from(cgroupLeaf))
+    packer.bytes(cgroupLeaf === null ? null : Buffer.from(cgroupLeaf))
     packLifecycle(spec)
     packer.byteList(secretForms(spec.secrets))
     packer.number(join)
@@ -69,7 +68,7 @@ function packLifecycle({ owner, leftovers, drainMs, lifetime }: CheckedSpec): vo
   packer.flag(owner === 'handle')
   packer.flag(leftovers === 'keep')
   packer.number(drainMs)
-  packer.number(lifetime.timeoutMs ?? -1)
+  packer.number(lifetime.timeoutMs)
   packer.number(lifetime.firstSignal)
   packer.number(lifetime.graceMs)
   packer.number(KILL_DEADLINE_MS)

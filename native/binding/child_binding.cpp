@@ -119,7 +119,7 @@ void read_controls(Unpacker& packed, SpawnRequest* request) {
   for (double group : groups) request->groups.push_back(static_cast<uint32_t>(group));
   request->no_new_privs = packed.flag();
   request->guard = packed.flag();
-  request->cgroup_leaf = packed.bytes();
+  packed.optional(&request->cgroup_leaf);
 }
 
 LifecycleOptions read_lifecycle(Unpacker& packed) {
@@ -127,7 +127,7 @@ LifecycleOptions read_lifecycle(Unpacker& packed) {
   options.owned = packed.flag();
   options.keep_leftovers = packed.flag();
   options.drain_ms = packed.integer<int64_t>();
-  options.timeout_ms = packed.integer<int64_t>();
+  packed.optional(&options.timeout_ms);
   options.timeout_ladder.first_signal = packed.integer<int>();
   options.timeout_ladder.grace_ms = packed.integer<int64_t>();
   options.timeout_ladder.kill_deadline_ms = packed.integer<int64_t>();

@@ -155,9 +155,12 @@ void Lifecycle::step_ladder() {
     if (exit_seen_) {
       // Reaping first makes the kernel's own answer about the group exact; the pidfd goes on naming it.
       if (process_->group_outlives_leader()) reap();
+      gone = process_->surely_alone();
       int members;
-      if (!know_members(&members)) return;
-      gone = looks_gone(members);
+      if (!gone) {
+        if (!know_members(&members)) return;
+        gone = looks_gone(members);
+      }
     }
     Ladder::Step step = ladder_.next(gone, now_ms());
     if (step == Ladder::Step::kSendFirst) {
@@ -204,10 +207,6 @@ bool Lifecycle::settle_due() {
 
 // True with the number of live members; false while a pass over /proc is under way, which comes back to advance().
 bool Lifecycle::know_members(int* count) {
-  if (process_->surely_alone()) {
-    *count = 0;
-    return true;
-  }
   {
     Lock lock(mutex_);
     if (counting_) return false;
@@ -227,7 +226,6 @@ bool Lifecycle::know_members(int* count) {
 // the kernel says at the same time that the group has somebody, two passes must agree; that they are only zombies which
 // their new parent does not reap is the one other explanation.
 bool Lifecycle::looks_gone(int members) {
-  if (process_->surely_alone()) return true;
   bool kernel_says_some = process_->group_outlives_leader() && !process_->has_guard();
   if (members < 0) return !kernel_says_some;
   empty_passes_ = members == 0 ? empty_passes_ + 1 : 0;
@@ -259,7 +257,7 @@ bool Lifecycle::settle_group() {
   if (group_left_ < 0) group_left_ = std::max(members, 0);
   // Whatever the count says, for it can miss a member that forks all the time; the signal misses none: no member can fork
   // between being found and being signalled.
-  if (!alone && !keeps_leftovers() && !process_->surely_alone()) {
+  if (!alone && !keeps_leftovers()) {
     if (group_deadline_ == kNever) {
       group_deadline_ = deadline_in(kGroupDeadlineMs);
       poll_ms_ = 1;
