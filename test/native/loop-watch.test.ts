@@ -1,7 +1,7 @@
 /** Pipes that the event loop itself watches, and the same pipes where the reactor has to: hosts of their own. */
 import { expect, test } from 'vitest'
 import { hostSays } from '../support/host.js'
-import { addonModule, rounds, workerHost } from './worker-host.js'
+import { addonModule, expectNothingOfEndedWorkers, rounds, workerHost } from './worker-host.js'
 
 const watches = [
   ['the event loop', false],
@@ -159,7 +159,6 @@ test.each(watches)('with %s as its watch pipes can be closed while one of them i
 })
 
 test.each(watches)('with %s as its watch, workers that end amid exchanges leave nothing [B094, N-17]', async (_, reactor) => {
-  const seed = Date.now() % 2 ** 31
   const body = `
     hooks({ noLoopWatch: ${String(reactor)} });
     const never = () => {};
@@ -172,26 +171,7 @@ test.each(watches)('with %s as its watch, workers that end amid exchanges leave 
       asks.host.peerClosed().catch(never);
     }
     tell('busy');`
-  const [said] = await hostSays<{ failed: number; moreFds: number; moreThreads: number }>(
-    `${workerHost}
-    let seed = ${seed};
-    const random = (below) => (seed = (seed * 1103515245 + 12345) % 2147483648) % below;
-    await once(inWorker("await (await xs.spawn({ program: '/bin/true', env: {} })).wait()"), 'exit');
-    const before = resources();
-    let failed = 0;
-    for (let round = 0; round < ${rounds(15)}; round++) {
-      const worker = inWorker(${JSON.stringify(body)});
-      worker.on('error', () => failed++);
-      await told(worker);
-      await pause(random(60));
-      await worker.terminate();
-    }
-    await until('no child', () => childrenOfHost().length === 0);
-    const more = (what) => Math.max(0, resources()[what] - before[what]);
-    await until('as before', () => more('fds') + more('threads') === 0).catch(() => {});
-    say({ failed, moreFds: more('fds'), moreThreads: more('threads') });`,
-  )
-  expect(said, `seed ${seed}`).toEqual({ failed: 0, moreFds: 0, moreThreads: 0 })
+  await expectNothingOfEndedWorkers(body, { rounds: rounds(15), once: 'busy', belowMs: 60 })
 }, 120_000)
 
 test('a worker that ends by itself with pipes that have waited ends at once [N-17, B091]', async () => {

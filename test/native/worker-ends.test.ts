@@ -1,7 +1,7 @@
 /** The end of a worker thread, at any moment of what it has begun. */
 import { expect, test } from 'vitest'
 import { hostSays } from '../support/host.js'
-import { rounds, workerHost } from './worker-host.js'
+import { expectNothingOfEndedWorkers, rounds, workerHost } from './worker-host.js'
 
 // Children that never end, eight reads that wait, logs that grow: all of it is in flight when the worker ends.
 const busyWorker = `
@@ -21,29 +21,8 @@ const busyWorker = `
 `
 
 test('workers that end at random moments leave neither crash, child, descriptor nor thread [B094, M-45]', async () => {
-  const seed = Date.now() % 2 ** 31
-  const [said] = await hostSays<{ failed: number; moreFds: number; moreThreads: number }>(
-    `${workerHost}
-    let seed = ${seed};
-    const random = (below) => (seed = (seed * 1103515245 + 12345) % 2147483648) % below;
-    await once(inWorker("await (await xs.spawn({ program: '/bin/true', env: {} })).wait()"), 'exit');
-    const before = resources();
-    let failed = 0;
-    for (let round = 0; round < ${rounds(40)}; round++) {
-      const worker = inWorker(${JSON.stringify(busyWorker)});
-      worker.on('error', () => failed++);
-      await once(worker, 'online');
-      await pause(random(100));
-      await worker.terminate();
-    }
-    await until('no child', () => childrenOfHost().length === 0);
-    const more = (what) => Math.max(0, resources()[what] - before[what]);
-    await until('as before', () => more('fds') + more('threads') === 0).catch(() => {});
-    say({ failed, moreFds: more('fds'), moreThreads: more('threads') });`,
-  )
-  expect(said, `seed ${seed}`).toEqual({ failed: 0, moreFds: 0, moreThreads: 0 })
+  await expectNothingOfEndedWorkers(busyWorker, { rounds: rounds(40), once: 'online', belowMs: 100 })
 }, 120_000)
-
 
 interface Ended {
   children: number

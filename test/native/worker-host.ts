@@ -1,6 +1,8 @@
 /** Hosts whose worker threads use the package: bodies for `hostSays`, with what they need at hand. */
 import { dirname, join } from 'node:path'
+import { expect } from 'vitest'
 import { dist } from '../support/fixture.js'
+import { hostSays } from '../support/host.js'
 
 /** The compiled module that loads the addon, for its test hooks. */
 export const addonModule = join(dirname(dist), 'addon', 'addon.js')
@@ -52,3 +54,35 @@ const until = async (name, look) => {
   }
 };
 `
+
+/** What happens before a worker is ended: it says `busy`, or it merely runs; then up to `belowMs` pass. */
+export interface RandomEnds {
+  readonly rounds: number
+  readonly once: 'busy' | 'online'
+  readonly belowMs: number
+}
+
+/** Ends one worker with this body after another, each at a random moment, and expects that they leave nothing. */
+export async function expectNothingOfEndedWorkers(body: string, ends: RandomEnds): Promise<void> {
+  const seed = Date.now() % 2 ** 31
+  const [said] = await hostSays<{ failed: number; moreFds: number; moreThreads: number }>(
+    `${workerHost}
+    let seed = ${seed};
+    const random = (below) => (seed = (seed * 1103515245 + 12345) % 2147483648) % below;
+    await once(inWorker("await (await xs.spawn({ program: '/bin/true', env: {} })).wait()"), 'exit');
+    const before = resources();
+    let failed = 0;
+    for (let round = 0; round < ${ends.rounds}; round++) {
+      const worker = inWorker(${JSON.stringify(body)});
+      worker.on('error', () => failed++);
+      await ${ends.once === 'busy' ? 'told(worker)' : "once(worker, 'online')"};
+      await pause(random(${ends.belowMs}));
+      await worker.terminate();
+    }
+    await until('no child', () => childrenOfHost().length === 0);
+    const more = (what) => Math.max(0, resources()[what] - before[what]);
+    await until('as before', () => more('fds') + more('threads') === 0).catch(() => {});
+    say({ failed, moreFds: more('fds'), moreThreads: more('threads') });`,
+  )
+  expect(said, `seed ${seed}`).toEqual({ failed: 0, moreFds: 0, moreThreads: 0 })
+}
