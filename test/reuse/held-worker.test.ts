@@ -16,8 +16,17 @@ import { abuse, record, rejection } from '../support/worker.js'
 const replacedIn = (evidence: AttemptEvidence | undefined) => evidence?.context.worker_reuse.replaced
 const instanceIn = (evidence: AttemptEvidence) => evidence.context.worker_reuse.worker?.instance as string
 
-/** A private root that can be moved away: nothing beneath it can be removed then, whoever the host is. */
-function movableRoot() {
+interface MovableRoot {
+  readonly executor: LocalProcessExecutor
+  moveAway(): void
+  moveBack(): void
+}
+
+/**
+ * Runs a scenario with a private root that can be moved away: nothing beneath it can be removed then, whoever the host
+ * is. All of it is gone when nothing holds what the scenario held: errors and their stacks hold what they came from.
+ */
+async function withMovableRoot(scenario: (root: MovableRoot) => Promise<void>): Promise<void> {
   const root = mkdtempSync(join(tmpdir(), 'exactspawn-root-'))
   const moved = `${root}-moved`
   onTestFinished(() => {
@@ -26,15 +35,13 @@ function movableRoot() {
     expect(childrenOf()).toEqual([])
   })
   const executor = new LocalProcessExecutor({ privateRoot: root, logs })
+  await scenario({ executor, moveAway: () => renameSync(root, moved), moveBack: () => renameSync(moved, root) })
   // The handle of a directory that stays goes with its worker, and takes the directory along.
-  const emptied = () => until('the last directory', () => (globalThis.gc?.(), readdirSync(root).length === 0))
-  return { executor, moveAway: () => renameSync(root, moved), moveBack: () => renameSync(moved, root), emptied }
+  await until('the last directory', () => (globalThis.gc?.(), readdirSync(root).length === 0))
 }
 
 test('a directory that cannot be removed is told once, and costs no later attempt its worker [R-24, R-31]', async () => {
-  const { executor, moveAway, moveBack, emptied } = movableRoot()
-  // A function of its own: errors and their stacks hold what they came from.
-  const scenario = async () => {
+  await withMovableRoot(async ({ executor, moveAway, moveBack }) => {
     await using held = ownerOf({ executor })
     const { owner, published } = held
     const first = await owner.run(attemptOf())
@@ -52,15 +59,11 @@ test('a directory that cannot be removed is told once, and costs no later attemp
     expect(next.value.executes).toBe(1)
     expect(replacedIn(next.evidence)).toMatchObject({ reasons: ['earlier_failure'] })
     expect(next.evidence).toMatchObject({ outcome: 'completed' })
-  }
-  await scenario()
-  await emptied()
+  })
 })
 
 test('a worker that has to go and leaves its directory fails that attempt alone [R-06, R-24]', async () => {
-  const { executor, moveAway, moveBack, emptied } = movableRoot()
-  // A function of its own: errors and their stacks hold what they came from.
-  const scenario = async () => {
+  await withMovableRoot(async ({ executor, moveAway, moveBack }) => {
     await using held = ownerOf({ executor })
     const { owner, published } = held
     const first = await owner.run(attemptOf())
@@ -72,21 +75,19 @@ test('a worker that has to go and leaves its directory fails that attempt alone 
     moveBack()
     // The worker that has gone was told already.
     expect(replacedIn((await owner.run(attemptOf({}, { worker: other }))).evidence)).toBe(undefined)
-  }
-  await scenario()
-  await emptied()
+  })
 })
 
 test('dispose tells a directory that stays, and a second one has nothing to do [R-43]', async () => {
-  const { executor, moveAway, moveBack, emptied } = movableRoot()
-  const { owner } = ownerOf({ executor })
-  const { value } = await owner.run(attemptOf())
-  moveAway()
-  expect(await rejection(owner[Symbol.asyncDispose]())).toMatchObject({ code: 'ERR_PRIVATE_ROOT_UNAVAILABLE' })
-  expect(alive(value.pid)).toBe(false)
-  await owner[Symbol.asyncDispose]()
-  moveBack()
-  await emptied()
+  await withMovableRoot(async ({ executor, moveAway, moveBack }) => {
+    const { owner } = ownerOf({ executor })
+    const { value } = await owner.run(attemptOf())
+    moveAway()
+    expect(await rejection(owner[Symbol.asyncDispose]())).toMatchObject({ code: 'ERR_PRIVATE_ROOT_UNAVAILABLE' })
+    expect(alive(value.pid)).toBe(false)
+    await owner[Symbol.asyncDispose]()
+    moveBack()
+  })
 })
 
 /** Workers that cannot be ended for a while, as in uninterruptible sleep: the kill is held back. */
