@@ -67,11 +67,11 @@ export async function bounded<T>(
   timeoutError: StopError,
 ): Promise<T> {
   checkBounds({ signal, timeoutMs })
-  const deadline = deadlineAfter(timeoutMs)
+  if (isUnbounded({ signal, timeoutMs })) return start(() => {})
   const abortError: StopError = (facts = {}) => {
     return new AbortError('ERR_ABORTED', facts, { cause: signal?.reason })
   }
-  if (signal === undefined && deadline === Infinity) return start(() => {})
+  const deadline = deadlineAfter(timeoutMs)
 
   let stop: ((stopError: StopError) => void) | undefined
   let stoppedBy: StopError | undefined
@@ -101,6 +101,11 @@ export async function bounded<T>(
   } finally {
     release()
   }
+}
+
+/** Tells whether nothing bounds a call: it needs neither timer nor listener. */
+export function isUnbounded({ signal, timeoutMs }: Bounds): boolean {
+  return signal === undefined && (timeoutMs === undefined || timeoutMs === Infinity)
 }
 
 /**

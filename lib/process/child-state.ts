@@ -9,7 +9,7 @@ import { connectedAddon, offChild, onChild, releaseLoop, retainLoop } from '../a
 import { childHasEnded, endChildrenAtHostExit } from '../addon/host-exit.js'
 import { onAbort } from '../base/abort-listeners.js'
 import type { Bounds, OnStop, StopError } from '../base/deadline.js'
-import { bounded } from '../base/deadline.js'
+import { bounded, isUnbounded } from '../base/deadline.js'
 import { AbortError, errnoName, LifecycleError } from '../base/errors.js'
 import { DISPOSE_MS, KILL_DEADLINE_MS } from '../base/limits.js'
 import type { Exit, ExitStatus } from './exit.js'
@@ -214,7 +214,7 @@ export class ChildState {
   ): Promise<T> {
     if (this.#exit !== null) return new Promise((resolve) => resolve(steps.result()))
     // Most calls have no bound, and a host may wait for a thousand children at a time.
-    if (bounds.signal === undefined && bounds.timeoutMs === undefined) return this.#pend(holder, steps)
+    if (isUnbounded(bounds)) return this.#pend(holder, steps)
     return bounded((onStop) => this.#pend(holder, steps, onStop), bounds, timeoutError(bounds))
   }
 

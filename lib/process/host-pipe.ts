@@ -7,7 +7,7 @@ import type { NativeAddon, NativePipe } from '../addon/addon-types.js'
 import { INTEREST } from '../addon/addon-types.js'
 import { connectedAddon, offPipe } from '../addon/events.js'
 import type { Bounds, OnStop, StopError, StopFacts } from '../base/deadline.js'
-import { bounded, checkBounds } from '../base/deadline.js'
+import { bounded, checkBounds, isUnbounded } from '../base/deadline.js'
 import { PipeError } from '../base/errors.js'
 import { PIPE_CHUNK_BYTES, PIPE_TURN_BYTES } from '../base/limits.js'
 import { PipeWaits } from './pipe-waits.js'
@@ -116,6 +116,15 @@ abstract class HostPipe implements AsyncDisposable {
     if (this.waits.transfer !== undefined) this.refuse()
   }
 
+  /**
+   * Checks that a read or a write can begin.
+   *
+   * @throws {PipeError} ERR_PIPE_CLOSED, ERR_PIPE_BUSY
+   */
+  protected checkFree(): void {
+    if (this.waits.left || this.waits.transfer !== undefined) this.refuse()
+  }
+
   /** Says why nothing can begin: asked for by who has seen that. */
   protected refuse(): never {
     if (this.waits.left) throw this.closedError()
@@ -162,10 +171,6 @@ abstract class HostPipe implements AsyncDisposable {
   }
 }
 
-function isUnbounded(bounds: Bounds): boolean {
-  return bounds === unbounded || (bounds.signal === undefined && (bounds.timeoutMs ?? Infinity) === Infinity)
-}
-
 /** The end from which the host reads what the child writes. */
 export class HostReader extends HostPipe {
   /** Whether to wait costs less than to look in vain: the loop itself watches. */
@@ -202,7 +207,7 @@ export class HostReader extends HostPipe {
   read(bounds: Bounds = unbounded): Promise<Buffer | null> {
     // Not async: a read that waits would settle three turns of the microtask queue later.
     try {
-      if (this.waits.left || this.waits.transfer !== undefined) this.refuse()
+      this.checkFree()
       if (bounds !== unbounded) checkBounds(bounds)
       if (this.#looksFirst(bounds)) {
         const chunk = this.#attempt()
@@ -227,7 +232,7 @@ export class HostReader extends HostPipe {
    * @throws {PipeError} ERR_PIPE_BUSY, ERR_PIPE_CLOSED, ERR_PIPE_READ_FAILED
    */
   readNow(): Buffer | null | undefined {
-    if (this.waits.left || this.waits.transfer !== undefined) this.refuse()
+    this.checkFree()
     return this.#attempt()
   }
 
@@ -253,7 +258,7 @@ export class HostWriter extends HostPipe {
   write(bytes: Uint8Array, bounds: Bounds = unbounded): Promise<void> {
     try {
       if (!types.isUint8Array(bytes)) throw new TypeError('bytes must be a Uint8Array')
-      if (this.waits.left || this.waits.transfer !== undefined) this.refuse()
+      this.checkFree()
       if (bounds !== unbounded) checkBounds(bounds)
       const bytesWritten = this.#put(bytes, 0)
       return bytesWritten === bytes.length ? done : this.#writeRest(bytes, bytesWritten, bounds)
