@@ -27,14 +27,14 @@ export class LanesView implements Disposable {
   readonly #live: boolean
   #timer: NodeJS.Timeout | undefined
   #drawn = 0
-  #closed: Error | undefined
-  readonly #onClosed: () => void
+  #closed = false
+  readonly #onClosed: (error: unknown) => void
 
   /**
-   * @param onClosed is called once, when nobody can read what is written any more
+   * @param onClosed is called once, with the error, when nobody can read what is written any more
    * @param live whether lines are drawn over; asked of the terminal unless told
    */
-  constructor(lanes: number, onClosed: () => void, live = isatty(1) && process.env['TERM'] !== 'dumb') {
+  constructor(lanes: number, onClosed: (error: unknown) => void, live = isatty(1) && process.env['TERM'] !== 'dumb') {
     this.#onClosed = onClosed
     this.#lanes = Array.from({ length: lanes }, () => ({
       attempt: '',
@@ -64,25 +64,21 @@ export class LanesView implements Disposable {
     this.#draw()
   }
 
-  /** @throws {OutputClosed} what onClosed was called for */
-  check(): void {
-    if (this.#closed !== undefined) throw this.#closed
-  }
-
   // Called from events and timers, where an error would end the host with workers that run.
   #write(text: string): void {
-    if (this.#closed !== undefined) return
+    if (this.#closed) return
     try {
       write(1, text)
     } catch (error) {
-      this.#closed = error as Error
-      this.#onClosed()
+      this.#closed = true
+      this.#onClosed(error)
     }
   }
 
   #draw(): void {
     const lines = this.#lanes.map(lineOf)
-    // More than the terminal is high would scroll at each drawing.
+    // More than the terminal is high would scroll at each drawing. The stream is asked for its size alone;
+    // terminal.ts says why nothing is written to it.
     const room = Math.max((process.stdout.rows || 24) - 2, 1)
     if (lines.length > room) lines.splice(room - 1, lines.length, `… and ${lines.length - room + 1} more lanes`)
     const text = lines.map((line) => `${CLEAR_LINE}${line}\n`).join('')

@@ -1,5 +1,6 @@
 /** `exactspawn lanes`: runs a plan on lanes and shows it. */
 import { tmpdir } from 'node:os'
+import { toError } from '../base/errors.js'
 import { createPrivateDirectory } from '../directory/private-directory.js'
 import { LocalProcessExecutor } from '../executor/local-process-executor.js'
 import { AttemptJournal } from '../reuse/attempt-journal.js'
@@ -45,9 +46,9 @@ export async function lanes(args: readonly string[]): Promise<number> {
   }
   const begun = new Set<string>()
   const undone: { id: string; reason: unknown }[] = []
+  const closed = new AbortController()
   {
-    const closed = new AbortController()
-    using view = options.json ? undefined : new LanesView(plan.lanes, () => closed.abort('nobody reads the output'))
+    using view = options.json ? undefined : new LanesView(plan.lanes, (error) => closed.abort(error))
     const onEvent = (event: OwnerEvent) => {
       if (event.type === 'begun') begun.add(event.attempt)
       view?.tell(event)
@@ -60,11 +61,11 @@ export async function lanes(args: readonly string[]): Promise<number> {
         if (result.status === 'rejected') undone.push({ id: (attempts[at] as { id: string }).id, reason: result.reason })
       })
     }
-    view?.check()
   }
+  closed.signal.throwIfAborted()
   if (options.json) {
     // What has no evidence stands in no document.
-    for (const { id, reason } of undone) if (!told.some(({ attempt }) => attempt === id)) say(`${id}: ${wordsOf(reason)}`)
+    for (const { id, reason } of undone) if (!told.some(({ attempt }) => attempt === id)) say(`${id}: ${toError(reason).message}`)
     writeJson({ attempts: told })
   } else write(1, summary(plan.batches.reduce((sum, { attempts }) => sum + attempts.length, 0), undone, begun))
   return interruption.exitCode ?? (undone.length === 0 ? 0 : FAILED)
@@ -75,10 +76,6 @@ function summary(attempts: number, undone: readonly { id: string; reason: unknow
   const failed = undone.filter(({ id }) => begun.has(id))
   const counts = [`attempts ${attempts}`, `completed ${attempts - undone.length}`, `failed ${failed.length}`]
   const left = undone.length - failed.length
-  const lines = failed.map(({ id, reason }) => `${printable(`${id}: ${wordsOf(reason)}`)}\n`)
+  const lines = failed.map(({ id, reason }) => `${printable(`${id}: ${toError(reason).message}`)}\n`)
   return `${lines.join('')}${counts.join(', ')}${left === 0 ? '' : `, not begun ${left}`}\n`
-}
-
-function wordsOf(reason: unknown): string {
-  return reason instanceof Error ? reason.message : String(reason)
 }
