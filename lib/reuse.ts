@@ -1,6 +1,5 @@
 /** exactspawn/reuse: workers that serve more than one slot, and the evidence of what they did. Names only. */
-export { AttemptJournal, readAttemptJournal } from './reuse/attempt-journal.js'
-export type { ForeignLine, JournalReading, TornLine } from './reuse/attempt-journal.js'
+export { AttemptJournal } from './reuse/attempt-journal.js'
 export type { Attempt, PlannedWarmUp, WarmUpExecution, WarmUps, WarmUpVerdict } from './reuse/attempt.js'
 export { EVIDENCE_VERSION } from './reuse/evidence.js'
 export type {
@@ -12,6 +11,8 @@ export type {
   WorkerReuseContext,
 } from './reuse/evidence.js'
 export type { CachePolicy, ExecutionPolicy, Timing } from './reuse/execution-policy.js'
+export { readAttemptJournal } from './reuse/journal-reading.js'
+export type { ForeignLine, JournalReading, TornLine } from './reuse/journal-reading.js'
 export type { JsonObject, JsonValue } from './reuse/json.js'
 export type { LeftBehind } from './reuse/owned-worker.js'
 export type { OnOwnerEvent, OwnerEvent, OwnerEventType } from './reuse/owner-events.js'

@@ -14,9 +14,6 @@ import { evidenceFault } from './evidence-shape.js'
 import { APPEND, isAt, openJournal } from './journal-file.js'
 import { jsonText } from './json.js'
 
-export { readAttemptJournal } from './journal-reading.js'
-export type { ForeignLine, JournalReading, TornLine } from './journal-reading.js'
-
 const LF = 0x0a
 
 /** Writes a journal. Close it: `await using`. */

@@ -2,7 +2,7 @@
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { readAttemptJournal } from '../../lib/reuse/attempt-journal.js'
+import { readAttemptJournal } from '../../lib/reuse/journal-reading.js'
 import { schemaOf } from '../support/json-schema.js'
 import { alive } from '../support/process-table.js'
 import { tmpFolder } from '../support/tmp.js'
