@@ -93,7 +93,7 @@ export const EVENT_BATCH = 16
 export const INTEREST = { readable: 1, writable: 2, hangup: 4 } as const
 
 /** native/binding/child_binding.cpp, enum PackedKind. */
-export const SOURCE = { none: 0, copiedFd: 1, openedFd: 2, endpoint: 3, bytes: 4, capture: 5, sameAs: 6 } as const
+export const SOURCE = { none: 0, held: 1, heldFile: 2, bytes: 3, capture: 4, sameAs: 5 } as const
 
 /** native/core/group_mode.h. */
 export const GROUP = { new: 0, session: 1, inherit: 2, join: 3 } as const
@@ -211,7 +211,10 @@ export interface NativeAddon {
   pipeDisarm(pipe: number, interest: number): void
   pipeTake(pipe: number): number
   pipeClose(pipe: number): void
-  endpointClose(endpoint: number): void
+  /** The number of a copy that native code holds for a start, or a negative errno. */
+  holdFd(fd: number): number
+  /** Closes what is held and no start wants. */
+  dropFd(held: number): void
 
   directoryCreate(root: Uint8Array, prefix: Uint8Array): number
   directoryRemove(directory: number, root: Uint8Array, name: Uint8Array, timeoutMs: number): number
@@ -225,8 +228,5 @@ export interface NativeAddon {
   setTestHooks(hooks: TestHooks): void
   /** Status flags of fcntl(2), or a negative errno. */
   fdStatus(fd: number): number
-  /** A copy that the caller owns, or a negative errno. */
-  copyFd(fd: number): number
-  closeFd(fd: number): void
   limit(resource: number): readonly [soft: number, hard: number]
 }

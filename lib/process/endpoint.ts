@@ -8,7 +8,7 @@ import { systemFailure } from './native-errors.js'
 /** Seen from the child: it reads from this pipe, or it writes to it. */
 export type PipeDirection = 'childReads' | 'childWrites'
 
-const forgotten = new FinalizationRegistry<number>((endpoint) => connectedAddon().endpointClose(endpoint))
+const forgotten = new FinalizationRegistry<number>((endpoint) => connectedAddon().dropFd(endpoint))
 
 /**
  * The child's end of a pipe. Goes into one descriptor map; the start consumes it, also a start that fails [M-09].
@@ -34,7 +34,7 @@ export class ChildEndpoint {
   /** Closes an end that no start shall have. Repeatable. */
   close(): void {
     if (this.#endpoint === undefined) return
-    connectedAddon().endpointClose(this.#take())
+    connectedAddon().dropFd(this.#take())
   }
 
   /** @internal Gives the native number, once. */

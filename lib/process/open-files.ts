@@ -19,7 +19,8 @@ const FLAGS: Readonly<Record<FileMode, number>> = {
 const OWNER_ONLY = 0o600
 
 /**
- * Opens every file of the map; the numbers are the caller's to hand over or to close.
+ * Opens every file of the map: by its target, the number by which native code holds it. The caller hands it over or
+ * closes it.
  *
  * @throws {SpawnError} stage file, with path and field
  * @throws {SpecError} a FIFO
@@ -38,7 +39,7 @@ export async function openFiles(entries: readonly FdEntry[], redact: Redactor): 
 }
 
 export function closeFiles(opened: ReadonlyMap<number, number>): void {
-  for (const fd of opened.values()) connectedAddon().closeFd(fd)
+  for (const held of opened.values()) connectedAddon().dropFd(held)
 }
 
 async function openOne(target: number, { path, mode }: FileRequest, redact: Redactor): Promise<number> {
@@ -48,7 +49,7 @@ async function openOne(target: number, { path, mode }: FileRequest, redact: Reda
     file = await openOrMake(Buffer.from(path), mode)
     if ((await file.stat()).isFIFO()) throw invalid(field, 'is a FIFO, and opening one can wait for ever; use pipe()')
     if (mode === 'write') await file.truncate().catch(ignoreNoFile)
-    return copyOf(file.fd)
+    return hold(file.fd)
   } catch (error) {
     throw fileError(error, field, redact(path))
   } finally {
@@ -57,9 +58,9 @@ async function openOne(target: number, { path, mode }: FileRequest, redact: Reda
 }
 
 // What Node's fs opens in a worker thread it closes when that thread ends, by number and whoever has that number by
-// then. A copy that native code made is nobody else's.
-function copyOf(fd: number): number {
-  const copy = connectedAddon().copyFd(fd)
+// then. A copy that native code holds is nobody else's, and is closed with the thread if no start has come by then.
+function hold(fd: number): number {
+  const copy = connectedAddon().holdFd(fd)
   if (copy < 0) throw systemError(copy, 'fcntl')
   return copy
 }

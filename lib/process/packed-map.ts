@@ -17,7 +17,7 @@ export type PackableEntry = FdEntry & { readonly kind: Exclude<FdEntry['kind'], 
 export class HeldMap {
   readonly #native: NativeAddon = connectedAddon()
   readonly #entries: readonly PackableEntry[]
-  /** By the entry's place: a native number, or bytes. */
+  /** By the entry's place: the number of a held descriptor, or bytes. */
   readonly #held: (number | Uint8Array | undefined)[] = []
 
   /**
@@ -34,18 +34,18 @@ export class HeldMap {
   }
 
   /** Lays all of it for a native start. */
-  pack(packer: Packer, openedFiles: ReadonlyMap<number, number>): void {
+  pack(packer: Packer, files: ReadonlyMap<number, number>): void {
     packer.number(this.#entries.length)
     this.#entries.forEach((entry, index) => {
       packer.number(entry.target)
-      packSource(packer, entry, this.#held[index], openedFiles)
+      packSource(packer, entry, this.#held[index], files)
     })
   }
 
   /** Closes what no start will take. */
-  discard(openedFiles: ReadonlyMap<number, number>): void {
+  discard(files: ReadonlyMap<number, number>): void {
     this.#closeHeld()
-    closeFiles(openedFiles)
+    closeFiles(files)
   }
 
   #hold(entry: PackableEntry): number | Uint8Array | undefined {
@@ -62,17 +62,13 @@ export class HeldMap {
   }
 
   #copy(fd: number, target: number): number {
-    const copy = this.#native.copyFd(fd)
+    const copy = this.#native.holdFd(fd)
     if (copy >= 0) return copy
     throw new SpawnError('ERR_SPAWN_FAILED', { stage: 'file', errno: copy, syscall: 'fcntl', field: `fds.${target}` })
   }
 
   #closeHeld(): void {
-    this.#held.forEach((held, index) => {
-      if (typeof held !== 'number') return
-      if (this.#entries[index]?.kind === 'endpoint') this.#native.endpointClose(held)
-      else this.#native.closeFd(held)
-    })
+    for (const held of this.#held) if (typeof held === 'number') this.#native.dropFd(held)
   }
 }
 
@@ -85,15 +81,13 @@ function packSource(
   switch (entry.kind) {
     case 'null':
       return packer.number(SOURCE.none)
+    case 'endpoint':
     case 'hostFd':
-      packer.number(SOURCE.copiedFd)
+      packer.number(SOURCE.held)
       return packer.number(held as number)
     case 'file':
-      packer.number(SOURCE.openedFd)
+      packer.number(SOURCE.heldFile)
       return packer.number(files.get(entry.target) as number)
-    case 'endpoint':
-      packer.number(SOURCE.endpoint)
-      return packer.number(held as number)
     case 'bytes':
       packer.number(SOURCE.bytes)
       return packer.bytes(held as Uint8Array)

@@ -14,13 +14,11 @@ namespace exactspawn {
 namespace {
 
 // One entry of a descriptor map: target, kind, then what that kind has.
-enum PackedKind { kPackedNull, kPackedCopiedFd, kPackedOpenedFd, kPackedEndpoint, kPackedBytes, kPackedCapture, kPackedSameAs };
+enum PackedKind { kPackedNull, kPackedHeld, kPackedHeldFile, kPackedBytes, kPackedCapture, kPackedSameAs };
 
-// Opened with O_NONBLOCK so that the open could not hang; the program gets an ordinary description.
-SysError adopt_opened_fd(int fd, UniqueFd* out) {
-  out->reset(fd);
-  if (SysError error = lift_above_stdio(out, Stage::kFile)) return error;
-  return set_nonblocking(out->get(), false);
+UniqueFd take_held(Environment& environment, uint32_t id) {
+  std::unique_ptr<UniqueFd> held = environment.held_fds.take(id);
+  return held == nullptr ? UniqueFd() : std::move(*held);
 }
 
 SysError read_source(Environment& environment, Unpacker& packed, FdSource* source) {
@@ -29,21 +27,17 @@ SysError read_source(Environment& environment, Unpacker& packed, FdSource* sourc
   switch (kind) {
     case kPackedNull:
       break;
-    case kPackedCopiedFd:
+    case kPackedHeld:
       source->kind = FdSourceKind::kDescriptor;
-      source->fd.reset(packed.integer<int>());
+      source->fd = take_held(environment, packed.integer<uint32_t>());
       break;
-    case kPackedOpenedFd: {
+    case kPackedHeldFile: {
       source->kind = FdSourceKind::kDescriptor;
-      SysError error = adopt_opened_fd(packed.integer<int>(), &source->fd);
+      source->fd = take_held(environment, packed.integer<uint32_t>());
+      // Opened with O_NONBLOCK so that the open could not hang; the program gets an ordinary description.
+      SysError error = set_nonblocking(source->fd.get(), false);
       error.index = error ? source->target : -1;
       return error;
-    }
-    case kPackedEndpoint: {
-      source->kind = FdSourceKind::kDescriptor;
-      std::unique_ptr<UniqueFd> endpoint = environment.endpoints.take(packed.integer<uint32_t>());
-      if (endpoint != nullptr) source->fd = std::move(*endpoint);
-      break;
     }
     case kPackedBytes:
       source->kind = FdSourceKind::kBytes;
@@ -68,7 +62,7 @@ SysError read_sources(Environment& environment, Unpacker& packed, SpawnRequest* 
   for (size_t i = 0; i < count && !packed.overrun(); i++) {
     FdSource source;
     SysError error = read_source(environment, packed, &source);
-    // The rest is still taken over, so that every endpoint and opened file is consumed and closed with the request.
+    // The rest is still taken over, so that all that is held for this start is closed with the request.
     if (error && !first) first = error;
     request->fds.push_back(std::move(source));
   }

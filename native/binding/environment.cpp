@@ -98,7 +98,7 @@ void Environment::clean_up(void* opaque) {
   // Children, starts and pipes hold the environment as their sink: kept here they would hold each other, and their
   // descriptors, for ever.
   self->pipes = {};
-  self->endpoints = {};
+  self->held_fds = {};
   remove_directories(&self->directories);
   if (function != nullptr) napi_release_threadsafe_function(function, napi_tsfn_abort);
   self->release();

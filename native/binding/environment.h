@@ -52,7 +52,9 @@ class Environment final : public Counted<Environment>, public EventSink {
   // Thread: JS only.
   EventLoop* loop = nullptr;  // null: the reactor watches pipes
   Slots<std::unique_ptr<HostPipe>> pipes;
-  Slots<std::unique_ptr<UniqueFd>> endpoints;
+  // For starts that are not made yet; a worker that ends before them takes these along.
+  Slots<std::unique_ptr<UniqueFd>> held_fds;
+  uint32_t hold(UniqueFd fd) { return held_fds.add(std::make_unique<UniqueFd>(std::move(fd))); }
   Slots<std::unique_ptr<PrivateDirectory>> directories;
   Slots<Ref<FileTask>> tasks;
 

@@ -1,4 +1,4 @@
-// The host's ends of protocol pipes.
+// The host's ends of protocol pipes, and descriptors that are held for a start.
 #include <errno.h>
 
 #include "environment.h"
@@ -28,7 +28,7 @@ Napi::Value create_pipe(const Napi::CallbackInfo& info) {
   PipeWatch* watch = by_loop ? static_cast<PipeWatch*>(new LoopWatch(id, environment.loop, number))
                              : new ReactorWatch(id, &environment, number);
   *environment.pipes.find(id) = std::make_unique<HostPipe>(std::move(host), watch);
-  uint32_t endpoint = environment.endpoints.add(std::make_unique<UniqueFd>(std::move(child)));
+  uint32_t endpoint = environment.hold(std::move(child));
   Napi::Object object = Napi::Object::New(info.Env());
   object.Set("host", id);
   object.Set("fd", number);
@@ -87,9 +87,17 @@ Napi::Value pipe_close(const Napi::CallbackInfo& info) {
   return info.Env().Undefined();
 }
 
-// endpointClose(id): a child's end that no start wants.
-Napi::Value endpoint_close(const Napi::CallbackInfo& info) {
-  Environment::of(info).endpoints.take(id_argument(info));
+// holdFd(fd) -> the number of a copy that is held for a start, or a negative errno
+Napi::Value hold_fd(const Napi::CallbackInfo& info) {
+  UniqueFd copy;
+  SysError error = duplicate(info[0].As<Napi::Number>().Int32Value(), Stage::kFile, &copy);
+  if (error) return Napi::Number::New(info.Env(), -error.errnum);
+  return Napi::Number::New(info.Env(), Environment::of(info).hold(std::move(copy)));
+}
+
+// dropFd(id): closes what is held and no start wants.
+Napi::Value drop_fd(const Napi::CallbackInfo& info) {
+  Environment::of(info).held_fds.take(id_argument(info));
   return info.Env().Undefined();
 }
 
@@ -103,7 +111,8 @@ void export_pipes(Napi::Env env, Napi::Object exports) {
   export_function(env, exports, "pipeDisarm", pipe_disarm);
   export_function(env, exports, "pipeTake", pipe_take);
   export_function(env, exports, "pipeClose", pipe_close);
-  export_function(env, exports, "endpointClose", endpoint_close);
+  export_function(env, exports, "holdFd", hold_fd);
+  export_function(env, exports, "dropFd", drop_fd);
 }
 
 }  // namespace exactspawn

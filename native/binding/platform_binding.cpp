@@ -91,19 +91,6 @@ Napi::Value fd_status(const Napi::CallbackInfo& info) {
   return Napi::Number::New(info.Env(), flags < 0 ? -errno : flags);
 }
 
-// copyFd(fd) -> a close-on-exec copy at 3 or above, the caller's, or a negative errno
-Napi::Value copy_fd(const Napi::CallbackInfo& info) {
-  UniqueFd copy;
-  SysError error = duplicate(info[0].As<Napi::Number>().Int32Value(), Stage::kFile, &copy);
-  return Napi::Number::New(info.Env(), error ? -error.errnum : copy.release());
-}
-
-// closeFd(fd): a copy that no start wanted.
-Napi::Value close_fd(const Napi::CallbackInfo& info) {
-  UniqueFd closed(info[0].As<Napi::Number>().Int32Value());
-  return info.Env().Undefined();
-}
-
 // limit(resource) -> [soft, hard], -1 for infinity
 Napi::Value limit(const Napi::CallbackInfo& info) {
   struct rlimit own = {0, 0};
@@ -122,8 +109,6 @@ void export_platform(Napi::Env env, Napi::Object exports) {
   export_function(env, exports, "groupMembers", group_members);
   export_function(env, exports, "setTestHooks", set_hooks);
   export_function(env, exports, "fdStatus", fd_status);
-  export_function(env, exports, "copyFd", copy_fd);
-  export_function(env, exports, "closeFd", close_fd);
   export_function(env, exports, "limit", limit);
 }
 

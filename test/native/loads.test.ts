@@ -50,7 +50,7 @@ test('numbers of one environment mean nothing in another [B096]', async () => {
       const answers = new Set();
       for (let number = 0; number < 8192; number++) {
         native.drop(number);
-        native.endpointClose(number);
+        native.dropFd(number);
         native.pipeClose(number);
         answers.add([native.kill(number, 2), native.signal(number, 9, true), native.peek(number), native.log(number, 1)].join());
         answers.add([native.pipeRead(number, new Uint8Array(1)), native.pipeTake(number)].join());
