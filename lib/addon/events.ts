@@ -22,6 +22,7 @@ const pipes = new Map<number, PipeListener>()
 const tasks = new Map<number, (result: unknown) => void>()
 let attached: NativeAddon | undefined
 let holders = 0
+let batches = 0
 // Native code writes each batch here: an array a batch and a view an event were a tenth of what a start allocates.
 const batch = new Float64Array(EVENT_BATCH * EVENT_STRIDE)
 const fieldsOf = Array.from({ length: EVENT_BATCH }, (_, index) => {
@@ -86,13 +87,21 @@ export function releaseLoop(): void {
   if (--holders === 0) connectedAddon().setReferenced(false)
 }
 
-// Not the global, which a vm context lacks; and taken at once: tests of users put clocks of their own in its place, and the
-// next batch would never be asked for.
-const nextTurn = setImmediate
+/**
+ * Calls back in the next turn of the event loop. Not the global, which a vm context lacks; and taken at once: tests of users
+ * put clocks of their own in its place, and the next batch would never be asked for.
+ */
+export const nextTurn = setImmediate
 const turned = () => attached?.turned()
+
+/** How many batches have been told: with each one the loop has turned. */
+export function eventBatches(): number {
+  return batches
+}
 
 // Native code has told these events and will not again: one listener's failure must not cost the others theirs.
 function dispatch(count: number): void {
+  batches++
   nextTurn(turned)
   const failures: unknown[] = []
   for (let index = 0; index < count; index++) {

@@ -42,6 +42,9 @@ export const CHILD_NOFILE_SOFT = 1_024
 /** Longest single argument or environment string, its NUL included: MAX_ARG_STRLEN, execve(2). */
 export const SINGLE_STRING_MAX_BYTES = 131_072
 
+/** Starts that begin in one turn of the event loop, a millisecond's worth: those beyond them wait for the next turns. */
+export const STARTS_PER_TURN = 32
+
 /** Spawner threads of one host process: each start in a slow exec occupies one, and they never end. */
 export const SPAWNER_THREADS_MAX = 16
 

@@ -24,6 +24,7 @@ import type { Receipt, StartFacts } from './receipt.js'
 import { makeReceipt } from './receipt.js'
 import type { CheckedSpec, SpawnSpec } from './spawn-spec.js'
 import { checkSpec } from './spawn-spec.js'
+import { startTurn } from './start-turn.js'
 import { abortedStart, startError } from './start-errors.js'
 import { readableOf, writableOf } from './streams.js'
 
@@ -81,8 +82,10 @@ class SpawnCall {
 
   async run(): Promise<Child> {
     try {
-      // Without files and a leaf the start is queued within the call itself.
-      if (this.#needsFileThreads) await this.#prepare()
+      // Without files and a leaf the start is queued within the call itself, unless the call is one of very many.
+      if (this.#needsFileThreads) await this.#await(this.#prepare())
+      const turn = startTurn()
+      if (turn !== null) await this.#await(turn)
       const { state, facts } = await this.#start()
       const leaf = this.#cgroupLeaf
       const containment = leaf === null ? plainContainment(this.#spec) : await leafContainment(this.#spec, leaf)
@@ -119,9 +122,14 @@ class SpawnCall {
   // What can block goes to Node's file threads.
   async #prepare(): Promise<void> {
     const { fds, cgroupParent, redact } = this.#spec
+    this.#files = await openFiles(fds, redact)
+    if (cgroupParent !== null) this.#cgroupLeaf = await makeCgroupLeaf(cgroupParent, redact)
+  }
+
+  /** Waits for a step before the start, which an abort or a failure of it cancels. */
+  async #await(step: Promise<void>): Promise<void> {
     try {
-      this.#files = await openFiles(fds, redact)
-      if (cgroupParent !== null) this.#cgroupLeaf = await makeCgroupLeaf(cgroupParent, redact)
+      await step
       for (const signal of this.#signals) if (signal.aborted) throw abortedStart(signal)
     } catch (error) {
       this.#held.discard(this.#files)

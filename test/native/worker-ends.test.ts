@@ -134,15 +134,17 @@ test.each([
   expect(said).toEqual({ pid: expect.any(Number), code, children: 0 })
 })
 
-test('a worker that ends before any start is done drops them all [N-17]', async () => {
+test.each([
+  ['any start is done', "{ 1: xs.capture({ headBytes: 1 }), 3: xs.pipe('childReads').child }"],
+  ['their turn has come', "{ 3: xs.pipe('childReads').child, 4: { hostFd: 2, nonblock: 'keep' } }"],
+])('a worker that ends before %s drops all starts [N-17]', async (_, fds) => {
   const [said] = await hostSays<Ended & { code: number }>(
     `${workerHost}
     await once(inWorker("await (await xs.spawn({ program: '/bin/true', env: {} })).wait()"), 'exit');
     const before = resources().fds;
     const worker = inWorker(\`
-      for (let index = 0; index < 40; index++) {
-        const fds = { 1: xs.capture({ headBytes: 1 }), 3: xs.pipe('childReads').child };
-        xs.spawn({ program: fixture, args: ['pause'], env: {}, fds });
+      for (let index = 0; index < 100; index++) {
+        xs.spawn({ program: fixture, args: ['pause'], env: {}, fds: ${fds} });
       }
       process.exit(7);
     \`);
