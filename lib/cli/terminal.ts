@@ -14,7 +14,8 @@ export class OutputClosed extends Error {}
  *
  * Not process.stdout, which would make a pipe non-blocking for everyone who shares it, a running child too.
  *
- * @throws {OutputClosed} the reader is gone; only for 1, since a tool that cannot complain goes on
+ * @throws {OutputClosed} the reader is gone; this and the next only for 1, since a tool that cannot complain goes on
+ * @throws {Error} Node's, with `code`: a full disk, a file size limit
  */
 export function write(fd: 1 | 2, text: string): void {
   let rest = Buffer.from(text)
@@ -24,8 +25,8 @@ export function write(fd: 1 | 2, text: string): void {
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException
       if (code !== 'EAGAIN') {
-        if (fd === 1) throw new OutputClosed(code)
-        return
+        if (fd === 2) return
+        throw code === 'EPIPE' ? new OutputClosed() : error
       }
       // Someone else made the description non-blocking, and its reader is slow.
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, RETRY_MS)

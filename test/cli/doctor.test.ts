@@ -80,3 +80,9 @@ test('a reader that goes away ends it without a word, with 141 [B055]', async ()
   const { stderr } = await cli(['doctor'], { through })
   expect(stderr).toBe('code 141\n')
 })
+
+test('output that cannot be written is a failure, and its reason is said [B055]', async () => {
+  const { code, stderr } = await cli(['doctor'], { through: '"$@" >/dev/full' })
+  expect(stderr).toMatch(/^exactspawn: ENOSPC: .*\n$/)
+  expect(code).toBe(125)
+})

@@ -138,6 +138,15 @@ test('a reader that goes away ends the run: 141, and nothing is left [R-02]', as
   expect(readdirSync(root)).toEqual([])
 })
 
+test('output that cannot be written ends the run: 125 with the reason, and nothing is left [R-02]', async () => {
+  const folder = tmpFolder()
+  const root = rootIn(folder)
+  const { code, stderr } = await cli(['lanes', planIn(folder), '--private-root', root], { through: '"$@" >/dev/full' })
+  expect(stderr).toMatch(/^exactspawn: ENOSPC: .*\n$/)
+  expect(code).toBe(125)
+  expect(readdirSync(root)).toEqual([])
+})
+
 test('what was not done is named with its reason, and what was not begun is counted [R-02, R-37]', async () => {
   const folder = tmpFolder()
   const journal = join(folder, 'journal')
