@@ -199,11 +199,11 @@ static void finish(int children) {
 // --- measures
 
 static void measure_start(void) {
-  const int count = (int)option("count", 100), pipes = (int)option("pipes", 0), warm = count / 10 + 3;
+  const int count = (int)option("count", 100), pipes = (int)option("pipes", 0), warm_ups = (int)option("warmUps", 30);
   char *argv[] = {(char *)text_option("program", ""), NULL};
   double *wall = calloc((size_t)count, sizeof *wall), *blocked = calloc((size_t)count, sizeof *blocked), cpu = 0;
   struct child child;
-  for (int i = -warm; i < count; i++) {
+  for (int i = -warm_ups; i < count; i++) {
     if (i == 0) cpu = cpu_microseconds();
     const double begin = microseconds();
     start(&child, pipes, argv);

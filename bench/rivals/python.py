@@ -47,7 +47,7 @@ def end(child, pipes):
 def start():
     args, pipes, count = [PARAMETERS['program']], number('pipes'), number('count', 100)
     walls, blocks, cpu = [], [], 0
-    for i in range(-(count // 10) - 3, count):
+    for i in range(-number('warmUps', 30), count):
         if i == 0:
             cpu = cpu_microseconds()
         at = microseconds()

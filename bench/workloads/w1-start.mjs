@@ -34,6 +34,15 @@ export default {
       },
     },
     {
+      name: '2 pipes, after 2,000 starts',
+      measure: 'start',
+      parameters: { program: nothing, pipes: 2, count: 200, warmUps: 2000 },
+      notQuick: true,
+      rounds: 3,
+      rivals: near,
+      metrics: { wallUs, wallP99Us, blockedUs, cpuUs },
+    },
+    {
       name: '/bin/true, 2 pipes',
       measure: 'start',
       parameters: { program: '/bin/true', pipes: 2, count: 60 },

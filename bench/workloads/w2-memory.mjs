@@ -22,7 +22,7 @@ export default {
       name: '+1 GiB',
       longRun: true,
       measure: 'start',
-      parameters: { program: nothing, pipes: 0, count: 20, memoryGiB: 1 },
+      parameters: { program: nothing, pipes: 0, count: 30, memoryGiB: 1 },
       quick: { count: 10 },
       rounds: 3,
       rivals,
@@ -34,7 +34,7 @@ export default {
     {
       name: '+4 GiB',
       measure: 'start',
-      parameters: { program: nothing, pipes: 0, count: 8, memoryGiB: 4 },
+      parameters: { program: nothing, pipes: 0, count: 20, memoryGiB: 4 },
       rounds: 2,
       notQuick: true,
       rivals,
