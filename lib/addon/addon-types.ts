@@ -84,7 +84,7 @@ export const EVENT = {
 } as const
 
 /** Doubles one event takes: type, id, fields. native/core/event.h, kEventFields + 2. */
-export const EVENT_STRIDE = 20
+export const EVENT_STRIDE = 21
 
 /** The most events that one call into JS tells. native/binding/environment.cpp, kBatch. */
 export const EVENT_BATCH = 16

@@ -13,9 +13,9 @@ import { bounded, isUnbounded } from '../base/deadline.js'
 import { AbortError, errnoName, LifecycleError } from '../base/errors.js'
 import { DISPOSE_MS, KILL_DEADLINE_MS } from '../base/limits.js'
 import type { Exit, ExitStatus } from './exit.js'
-import { exitStatus, readExit } from './exit.js'
+import { exitStatus, readExit, wasSilent } from './exit.js'
 import type { LogSnapshot } from './log.js'
-import { readLog } from './log.js'
+import { readLog, SILENT_LOG } from './log.js'
 import type { CheckedSpec } from './spawn-spec.js'
 
 /** What a signal to a child that has exited comes back with, kill(2). */
@@ -254,14 +254,21 @@ export class ChildState {
   }
 
   #onSettled(fields: EventFields): void {
-    const logs: Record<number, LogSnapshot> = {}
-    for (const fd of this.#logFds) logs[fd] = readLog(this.number, fd) as LogSnapshot
-    const exit = readExit(fields, Object.freeze(logs))
+    const exit = readExit(fields, this.#readLogs(fields))
     this.#exit = exit
     this.#failure = this.#failureOf(exit)
     this.#native.forget(this.number)
     this.#leave()
     for (const pending of [...this.#pending]) pending.settle()
+  }
+
+  // Most programs leave one of two logs empty, and a snapshot of it costs as much as one of a full one.
+  #readLogs(fields: EventFields): Readonly<Record<number, LogSnapshot>> {
+    const logs: Record<number, LogSnapshot> = {}
+    this.#logFds.forEach((fd, index) => {
+      logs[fd] = wasSilent(fields, index) ? SILENT_LOG : (readLog(this.number, fd) as LogSnapshot)
+    })
+    return Object.freeze(logs)
   }
 
   // A child ended by its lifetime's signal has no result that the one who aborted wants to take for one.

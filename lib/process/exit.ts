@@ -92,3 +92,8 @@ function readUsage(at: (index: number) => number): Usage {
   if (at(10) < 0) return Object.freeze(usage)
   return Object.freeze({ ...usage, peakRssBytes: at(10), peakRssSource: at(11) === 0 ? 'ru_maxrss' : 'memory.peak' })
 }
+
+/** Tells whether nothing was written to a log, by its place in the map. The same event has a bit for each of the first 32. */
+export function wasSilent(fields: Float64Array, index: number): boolean {
+  return index < 32 && (((fields[18] as number) >>> index) & 1) === 1
+}

@@ -41,6 +41,18 @@ const decoder = new TextDecoder()
 const NONE = new Uint8Array(0)
 const facts = new Float64Array(4)
 
+/** A stream that ended with nothing written to it. */
+export const SILENT_LOG: LogSnapshot = Object.freeze({
+  bytes: NONE,
+  head: NONE,
+  tail: NONE,
+  omittedBytes: 0,
+  totalBytes: 0,
+  truncated: false,
+  complete: true,
+  text: () => '',
+})
+
 /** Reads one log from native memory. */
 export function readLog(child: number, fd: number): LogSnapshot | undefined {
   const bytes = connectedAddon().log(child, fd, facts)

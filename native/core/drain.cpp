@@ -161,6 +161,11 @@ void Drain::hurry() {
 
 void Drain::write(const uint8_t* bytes, size_t size) { retention_.append(bytes, size); }
 
+bool Drain::silent() {
+  Lock lock(mutex_);
+  return complete_ && total_ == 0;
+}
+
 void Drain::copy(LogCopy* out) {
   Lock lock(mutex_);
   size_t head = retention_.head_size();

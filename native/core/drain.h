@@ -44,6 +44,8 @@ class Drain : private Handler, private Later, private Sink {
   void cancel();
   // No more bytes will come. Thread: reactor.
   bool ended() const { return !fd_.valid(); }
+  // The end was seen, and no byte before it. Thread: any. Blocks: as copy.
+  bool silent();
   // Thread: any. Blocks: while one chunk is being filtered.
   void copy(LogCopy* out);
 

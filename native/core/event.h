@@ -19,7 +19,7 @@ enum class EventType : int32_t {
   kTaskDone = 7,       // task: see the binding
 };
 
-inline constexpr int kEventFields = 18;
+inline constexpr int kEventFields = 19;
 
 struct Event {
   EventType type;

@@ -93,6 +93,7 @@ class Lifecycle final : public Counted<Lifecycle>, private Handler, private Time
   bool settle_group();
   bool settle_cgroup();
   bool settle_logs();
+  uint32_t silent_logs();
   void tell_settled();
   bool know_members(int* count);
   bool looks_gone(int members);

@@ -327,6 +327,13 @@ bool Lifecycle::settle_logs() {
   return true;
 }
 
+// A bit for each of the first logs in which nothing was written: most programs leave one of two so.
+uint32_t Lifecycle::silent_logs() {
+  uint32_t bits = 0;
+  for (size_t i = 0; i < std::min<size_t>(drains_.size(), 32); i++) bits |= static_cast<uint32_t>(drains_[i]->silent()) << i;
+  return bits;
+}
+
 void Lifecycle::tell_settled() {
   if (sink_.get() == nullptr) return;
   ExitStatus status = process_->status();
@@ -360,6 +367,7 @@ void Lifecycle::tell_settled() {
       static_cast<double>(usage.blocks_out),
       static_cast<double>(usage.voluntary_switches),
       static_cast<double>(usage.involuntary_switches),
+      static_cast<double>(silent_logs()),
   };
   static_assert(sizeof fields <= sizeof(Event::fields));
   Event event = {EventType::kSettled, id_, {}};

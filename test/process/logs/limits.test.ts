@@ -160,6 +160,22 @@ test('a successful wait gives frozen logs that claim to be whole, the same ones 
   expect(child.log(1).snapshot()).toBe(exit.logs[1])
 })
 
+test('of seventy logs each has its own words, and those to which nothing was written are empty [M-22, M-33]', async () => {
+  const targets = Array.from({ length: 70 }, (_, index) => index + 3)
+  const speaks = (target: number) => target % 3 !== 0
+  const verbs = targets.filter(speaks).flatMap((target) => ['text', `of ${target}`, String(target), '--'])
+  const limits = capture({ headBytes: 99 })
+  const fds = Object.fromEntries([0, 1, ...targets].map((target) => [target, target < 2 ? 'null' : limits] as const))
+  const logs = await logsOf([...verbs, 'exit', '0'], fds)
+  expect(Object.keys(logs).map(Number)).toEqual(targets)
+  for (const target of targets) {
+    const text = speaks(target) ? `of ${target}` : ''
+    expect(logs[target]?.text()).toBe(text)
+    expect(logs[target]).toMatchObject({ totalBytes: text.length, omittedBytes: 0, complete: true, truncated: false })
+    expect(Buffer.from(logs[target]?.bytes as Uint8Array).toString()).toBe(text)
+  }
+})
+
 test('a child killed by a signal has its whole output in the log before the wait ends [B038, M-33]', async () => {
   const args = ['-c', 'head -c 1048576 /dev/zero; printf END >&2; kill -9 $$']
   const fds = { 1: capture({ headBytes: 2 * MiB }), 2: capture({ headBytes: 9 }) }
