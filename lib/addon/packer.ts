@@ -49,6 +49,12 @@ export class Packer {
     this.#numbers[sizeAt] = this.#size - begin
   }
 
+  /** Strings that have their NULs already. */
+  block(value: Uint8Array, count: number): void {
+    this.number(count)
+    this.bytes(value)
+  }
+
   /** Lends all of it to one call, which copies what it keeps. */
   lend<T>(call: (numbers: Float64Array, bytes: Uint8Array) => T): T {
     return call(this.#numbers, this.#bytes)

@@ -41,7 +41,7 @@ export function withPackedStart<T>(
 function packProgram({ candidates, argv, env, cwd }: CheckedSpec): void {
   packer.strings(candidates)
   packer.strings(argv)
-  packer.strings(env.strings)
+  packer.block(env.block, env.names.length)
   packer.bytes(cwd)
 }
 

@@ -103,7 +103,7 @@ function detailOf(entry: FdEntry): string | undefined {
 function* controls(spec: CheckedSpec, facts: StartFacts): Generator<ReceiptControl> {
   const enforced = (control: string, value: string): ReceiptControl => ({ control, value, status: 'enforced' })
   yield enforced('descriptors', `exactly ${spec.fds.length}`)
-  yield enforced('environment', `exactly ${spec.env.strings.length} variables`)
+  yield enforced('environment', `exactly ${spec.env.names.length} variables`)
   yield enforced('umask', spec.umask === null ? 'inherited' : spec.umask.toString(8).padStart(4, '0'))
   yield enforced('signal mask', 'empty')
   yield enforced('signal dispositions', 'default')

@@ -154,7 +154,7 @@ function checkFields(spec: SpawnSpec, secrets: readonly Uint8Array[], redact: Re
   const argv = readArgv(spec)
   const env = readEnvironment(spec.env, redact)
   const limits = readLimits(spec.limits, (resource) => connectedAddon().limit(resource))
-  checkTotal(argv, env.strings, limits)
+  checkTotal(argv, env, limits)
   const owner = readChoice(spec.owner, 'owner', ['handle', 'detached'] as const)
   const group = readGroup(spec.group)
   const checked: CheckedSpec = {
@@ -208,9 +208,8 @@ function readArgv({ argv0, args, program }: SpawnSpec): Uint8Array[] {
 
 // execve(2), "Limits on size of arguments and environment": a quarter of the stack limit, at most 6 MiB and at least
 // 128 KiB, for the strings and the pointers to them. The limit that counts is the one the child will have.
-function checkTotal(argv: readonly Uint8Array[], env: readonly Uint8Array[], limits: ReadLimits): void {
-  const sizeOf = (strings: readonly Uint8Array[]) => strings.reduce((sum, string) => sum + string.length + 1 + 8, 0)
-  const bytes = sizeOf(argv) + sizeOf(env)
+function checkTotal(argv: readonly Uint8Array[], env: Environment, limits: ReadLimits): void {
+  const bytes = argv.reduce((sum, string) => sum + string.length + 1 + 8, env.block.length + 8 * env.names.length)
   if (bytes <= TOTAL_LEAST_BYTES) return
   const own = connectedAddon().limit(RLIMIT.stack)[0]
   const stack = limits.list.find(({ name }) => name === 'stack')?.soft ?? own

@@ -17,16 +17,22 @@ const PATH_MAX_BYTES = 4_096
  * @throws {SpecError} a NUL byte, or half a surrogate pair, which has no bytes [B085]
  */
 export function bytesOf(value: unknown, field: string): Uint8Array {
-  if (typeof value === 'string') {
-    if (!value.isWellFormed()) throw invalid(field, 'a lone surrogate cannot be written as bytes')
-    const bytes = Buffer.from(value)
-    if (value.includes('\0')) throw invalid(field, 'contains a NUL byte')
-    return bytes
-  }
+  if (typeof value === 'string') return Buffer.from(wellFormed(value, field))
   if (!types.isUint8Array(value)) throw wrongType(field, 'must be a string or a Uint8Array')
   const bytes = Uint8Array.from(value)
   if (bytes.includes(0)) throw invalid(field, 'contains a NUL byte')
   return bytes
+}
+
+/**
+ * Gives a text back that has bytes.
+ *
+ * @throws {SpecError} as bytesOf
+ */
+export function wellFormed(text: string, field: string): string {
+  if (!text.isWellFormed()) throw invalid(field, 'a lone surrogate cannot be written as bytes')
+  if (text.includes('\0')) throw invalid(field, 'contains a NUL byte')
+  return text
 }
 
 /**
