@@ -23,11 +23,13 @@ inline int64_t now_us() {
 
 inline constexpr int64_t kNever = INT64_MAX;
 
-// The instant `ms` from now; negative means never. Saturates.
-inline int64_t deadline_in(int64_t ms) {
-  if (ms < 0) return kNever;
-  int64_t now = now_ms();
-  return ms > kNever - now ? kNever : now + ms;
+// The instant `ms` after `now`; negative means never. Saturates. A reading of the clock has lost up to a millisecond, and
+// what was promised a time must have all of it; nothing is nothing.
+inline int64_t deadline_after(int64_t now, int64_t ms) {
+  if (ms == 0) return now;
+  return ms < 0 || ms >= kNever - now ? kNever : now + ms + 1;
 }
+
+inline int64_t deadline_in(int64_t ms) { return deadline_after(now_ms(), ms); }
 
 }  // namespace exactspawn

@@ -3,14 +3,9 @@
 #include <algorithm>
 
 namespace exactspawn {
-namespace {
-
-int64_t after(int64_t now, int64_t ms) { return ms > kNever - now ? kNever : now + ms; }
-
-}  // namespace
 
 void Ladder::start(const LadderPlan& plan, int64_t now) {
-  int64_t until = after(now, plan.grace_ms);
+  int64_t until = deadline_after(now, plan.grace_ms);
   if (active()) {
     if (state_ != State::kKilled) until_ = std::min(until_, until);
     return;
@@ -33,7 +28,7 @@ Ladder::Step Ladder::next(bool gone, int64_t now) {
   if (now < until_) return Step::kNothing;
   if (state_ == State::kGrace) {
     state_ = State::kKilled;
-    until_ = after(now, plan_.kill_deadline_ms);
+    until_ = deadline_after(now, plan_.kill_deadline_ms);
     escalated_ = true;
     return Step::kSendKill;
   }
