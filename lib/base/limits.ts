@@ -43,7 +43,7 @@ export const CHILD_NOFILE_SOFT = 1_024
 export const SINGLE_STRING_MAX_BYTES = 131_072
 
 /** Starts that begin in one turn of the event loop, a millisecond's worth: those beyond them wait for the next turns. */
-export const STARTS_PER_TURN = 32
+export const TURN_STARTS_MAX = 32
 
 /** Spawner threads of one host process: each start in a slow exec occupies one, and they never end. */
 export const SPAWNER_THREADS_MAX = 16

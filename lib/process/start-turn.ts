@@ -4,7 +4,7 @@
  * for.
  */
 import { eventBatches, nextTurn } from '../addon/events.js'
-import { STARTS_PER_TURN } from '../base/limits.js'
+import { TURN_STARTS_MAX } from '../base/limits.js'
 
 const waiting: (() => void)[] = []
 let begun = 0
@@ -14,7 +14,7 @@ let batchesThen = 0
 export function startTurn(): Promise<void> | null {
   // Events tell that the loop has turned, and every start brings some: a callback a turn would cost each start more.
   if (batchesThen !== eventBatches() && waiting.length === 0) count(0)
-  if (begun < STARTS_PER_TURN) {
+  if (begun < TURN_STARTS_MAX) {
     begun++
     return null
   }
@@ -24,7 +24,7 @@ export function startTurn(): Promise<void> | null {
 }
 
 function beginNext(): void {
-  const next = waiting.splice(0, STARTS_PER_TURN)
+  const next = waiting.splice(0, TURN_STARTS_MAX)
   count(next.length)
   for (const begin of next) begin()
   if (waiting.length > 0) nextTurn(beginNext)
