@@ -45,7 +45,7 @@ const resources = () => {
   return { fds: fs.readdirSync('/proc/self/fd').length, threads: threads.filter((name) => !name.startsWith('xs-')).length };
 };
 const until = async (name, look) => {
-  const end = performance.now() + 10000 * Number(process.env.EXACTSPAWN_SLOWNESS ?? 1);
+  const end = performance.now() + 10000 * Number(process.env.EXACTSPAWN_SLOWNESS ?? 4);
   for (;;) {
     const fact = await look();
     if (fact) return fact;

@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { dist, fixtureChild } from '../../support/fixture.js'
 import { alive, processFacts } from '../../support/process-table.js'
-import { until } from '../../support/until.js'
+import { until, within } from '../../support/until.js'
 
 /** Rounds of a race; more of them by EXACTSPAWN_ROUNDS. */
 export const rounds = (few: number): number => Number(process.env['EXACTSPAWN_ROUNDS'] ?? few)
@@ -101,7 +101,7 @@ const childrenOfHost = () => fs.readdirSync('/proc').filter((name) => {
   } catch {}
 });
 const until = async (name, look) => {
-  const end = performance.now() + 10000;
+  const end = performance.now() + ${within(10_000)};
   for (let fact; performance.now() < end; await pause(5)) if ((fact = await look())) return fact;
   throw new Error('not seen: ' + name);
 };
