@@ -67,6 +67,15 @@ export function endEscapee(pid: number, program: string): void {
   if (line.includes(program)) process.kill(pid, 'SIGKILL')
 }
 
+/** Ends members that a shell has left behind, each once it is the program: in the middle of its exec it has no name. */
+export async function endMembers(program: string, ...pids: number[]): Promise<void> {
+  for (const pid of pids) {
+    await until(`${pid} as ${program}`, () => !alive(pid) || commandLine(pid).startsWith(program))
+    endEscapee(pid, program)
+  }
+  await gone(...pids)
+}
+
 /** Ends it with the test at the latest. */
 export function escapee(pid: number, program: string = fixtureChild()): number {
   onTestFinished(() => endEscapee(pid, program))

@@ -9,7 +9,7 @@ import { hostSays, runHost } from '../../support/host.js'
 import { alive, childrenOf, groupMembers, processFacts } from '../../support/process-table.js'
 import { tmpFolder } from '../../support/tmp.js'
 import { timed, until, within } from '../../support/until.js'
-import { announced, checkedPid, endEscapee, env, escapee, fixture, gone } from './children.js'
+import { announced, checkedPid, endMembers, env, escapee, fixture, gone } from './children.js'
 import { hostTools, logged, rounds, shell } from './children.js'
 
 test('a block that is left by an exception leaves nothing of its child\'s group [M-45, P-7]', async () => {
@@ -130,8 +130,7 @@ test('a detached child outlives its host, and its group with it [X-09]', async (
       return found.length === 2 && found
     })
     expect(members, end).toContain(pid)
-    for (const member of members) endEscapee(member, 'sleep')
-    await gone(...members)
+    await endMembers('sleep', ...members)
   }
 })
 

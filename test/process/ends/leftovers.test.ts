@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { alive, groupMembers, processFacts } from '../../support/process-table.js'
 import { timed, until, within } from '../../support/until.js'
-import { announced, endEscapee, env, escapee, fixture, gone, shell } from './children.js'
+import { announced, endEscapee, endMembers, env, escapee, fixture, gone, shell } from './children.js'
 
 const outcome = (child: Child) => child.wait().catch((error: unknown) => error as Error & { details: { exit: Exit } })
 
@@ -86,8 +86,7 @@ test('the leader is reaped though members are kept, and a kill says that it has 
   expect(members).toHaveLength(1)
   expect([child.kill(), child.interrupt(), child.signal('SIGTERM')]).toEqual([false, false, false])
   expect(members.filter(alive)).toHaveLength(1)
-  for (const member of members) endEscapee(member, 'sleep')
-  await gone(...members)
+  await endMembers('sleep', ...members)
 })
 
 test('without a cgroup nothing claims to hold what leaves the group [B054]', async () => {
