@@ -3,10 +3,12 @@ import { spawn } from 'exactspawn'
 import { expect, test } from 'vitest'
 import { startHost } from '../../support/host.js'
 import { alive, childrenOf, groupMembers, openFds, processFacts } from '../../support/process-table.js'
-import { until } from '../../support/until.js'
+import { until, within } from '../../support/until.js'
 import { announced, checkedPid, commandLine, env, fixture, gone, hostTools, logged, rounds, shell } from './children.js'
 
-const guardsOf = (pgid: number) => groupMembers(pgid).filter((pid) => commandLine(pid).startsWith('xs-guard'))
+// A start does not wait until the guard has a name.
+const guardOf = (pgid: number) =>
+  until(`the guard of ${pgid}`, () => groupMembers(pgid).find((pid) => commandLine(pid).startsWith('xs-guard')))
 
 test('a guard needs a group to guard and a host to outlive [P-7]', async () => {
   const spec = { program: '/bin/true', env, guard: true } as const
@@ -21,7 +23,7 @@ test('a guard needs a group to guard and a host to outlive [P-7]', async () => {
 test('a guard is the host\'s, in the child\'s group, holds one pipe and counts for nobody [P-7, B053]', async () => {
   const child = await fixture('fork-pause 1 -- exit 0', { guard: true })
   await until('the exit', () => child.tryWait())
-  const [guard] = guardsOf(child.pid) as [number]
+  const guard = await guardOf(child.pid)
   expect(processFacts(guard)?.ppid).toBe(process.pid)
   expect([...openFds(guard).values()].filter((target) => !target.includes('xs-guard'))).toEqual([
     expect.stringMatching(/^pipe:/),
@@ -36,7 +38,7 @@ test('a guard is the host\'s, in the child\'s group, holds one pipe and counts f
 test('a guard bears every signal to the group that can be borne [P-7, M-40]', async () => {
   await using child = await fixture('ignore INT TERM HUP USR1 -- pause', { guard: true })
   await logged(child, 'ready')
-  const [guard] = guardsOf(child.pid) as [number]
+  const guard = await guardOf(child.pid)
   expect(child.interrupt()).toBe(true)
   expect(await child.terminate({ graceMs: 50, killDeadlineMs: 5_000 })).toMatchObject({ escalated: true })
   await gone(guard)
@@ -70,14 +72,20 @@ async function killHostAfter(ms: number, hooks: object): Promise<number[]> {
   let said = ''
   host.stdout?.on('data', (text: Buffer) => (said += text.toString()))
   await until('a host that is up', () => said.includes('up'))
-  const end = performance.now() + ms
   const seen = new Set<number>()
-  while (performance.now() < end) {
-    // Also those whose start is under way, which the host cannot know of.
+  // Also those whose start is under way, which the host cannot know of.
+  const look = () => {
     for (const pid of childrenOf(host.pid)) if (processFacts(pid)?.pgid === pid) seen.add(checkedPid(pid))
+    return seen.size > 0
+  }
+  // Before its first start there is nothing that it could leave.
+  await until('a start', look)
+  const end = performance.now() + ms
+  while (performance.now() < end) {
+    look()
     await new Promise((resolve) => setImmediate(resolve))
   }
-  for (const pid of childrenOf(host.pid)) if (processFacts(pid)?.pgid === pid) seen.add(checkedPid(pid))
+  look()
   host.kill('SIGKILL')
   await new Promise((resolve) => host.once('exit', resolve))
   return [...seen]
@@ -94,7 +102,7 @@ test('a host that is killed at any moment leaves no member of a guarded group [P
 })
 
 test('a host that is killed during a slow exec leaves no member of a guarded group [P-7]', async () => {
-  const pgids = await killHostAfter(30, { delayBeforeExecMs: 300 })
+  const pgids = await killHostAfter(30, { delayBeforeExecMs: within(300) })
   expect(pgids).toHaveLength(1)
   await until('no member', () => groupMembers(pgids[0] as number).length === 0)
 })
