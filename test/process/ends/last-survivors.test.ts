@@ -7,7 +7,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { connectedAddon } from '../../../lib/addon/events.js'
 import { reaperAddon } from '../../support/fixture.js'
 import { tmpFolder } from '../../support/tmp.js'
-import { until } from '../../support/until.js'
+import { until, within } from '../../support/until.js'
 import { announced, env, escapee, fixture } from './children.js'
 
 // A member that is another process every fraction of a millisecond, and says at its end that it was let live.
@@ -50,7 +50,9 @@ test('a member that forks all the time is not left by a wait or a terminate, wit
 })
 
 test('a timeout of the lifetime ends members that outlive the leader, though nobody waits [P-5]', async () => {
-  const child = await fixture('fork-ignore TERM 20000 -- exit 0', { lifetime: { timeoutMs: 300, graceMs: 50 } })
+  // The timeout comes after the leader's own end.
+  const lifetime = { timeoutMs: within(250), graceMs: 50 }
+  const child = await fixture('fork-ignore TERM 60000 -- exit 0', { lifetime })
   const [member] = (await announced(child, 1)) as [number]
   await until('the member has gone', () => !existsSync(`/proc/${member}`) || /^\d+ \(.*\) [ZX]/s.test(stat(member)))
   expect(await child.wait()).toMatchObject({ code: 0, endedBy: 'self' })
@@ -82,7 +84,7 @@ test('an aborted start that fails later leaves no leaf [P-2]', async () => {
   const parent = join((mount as RegExpExecArray)[1] as string, `exactspawn-test-${process.pid}`)
   mkdirSync(parent)
   onTestFinished(() => rmdirSync(parent))
-  connectedAddon().setTestHooks({ delayBeforeExecMs: 200 })
+  connectedAddon().setTestHooks({ delayBeforeExecMs: within(200) })
   const abort = new AbortController()
   const starting = spawn({ program: '/nonexistent', env: {}, cgroup: { parent } }, { signal: abort.signal })
   const leaves = () => readdirSync(parent, { withFileTypes: true }).filter((entry) => entry.isDirectory())

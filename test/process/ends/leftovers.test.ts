@@ -99,6 +99,8 @@ test('without a cgroup nothing claims to hold what leaves the group [B054]', asy
   expect(Object.isFrozen(child.receipt.containment)).toBe(true)
   const [held] = (await announced(child, 1)) as [number]
   escapee(held)
+  // The holder is told before the program ends.
+  await until('the exit', () => child.tryWait())
   child.kill()
   expect(await child.wait()).toMatchObject({ code: 0, groupLeft: 0 })
   expect(alive(held)).toBe(true)
@@ -137,7 +139,8 @@ test('what leaves the group dies with its cgroup, and the leaf is removed [B054]
   const [stranger] = (await announced(bystander, 1)) as [number]
   escapee(stranger)
   for (const end of ['wait', 'kill', 'terminate', 'dispose', 'timeout'] as const) {
-    const lifetime = end === 'timeout' ? { timeoutMs: 150, graceMs: 50 } : {}
+    // The timeout comes after both holders have been told.
+    const lifetime = end === 'timeout' ? { timeoutMs: within(250), graceMs: 50 } : {}
     const verbs = `setsid-and-hold 1 60000 -- setsid-and-hold 1 60000 -- ${end === 'wait' ? 'exit 0' : 'pause'}`
     const child = await fixture(verbs, { cgroup: { parent }, lifetime })
     const held = await announced(child, 2)

@@ -125,7 +125,7 @@ test('each cause of an end has its own name [B088]', async () => {
   const loop = 'echo up; exec sleep 60'
   expect(await ended(shell('echo up'), () => {})).toBe('self')
   expect(await ended(shell(loop), (pid) => process.kill(checkedPid(pid), 'SIGTERM'))).toBe('self')
-  expect(await ended(shell(loop, { lifetime: { timeoutMs: 100 } }), () => {})).toBe('timeout')
+  expect(await ended(shell(loop, { lifetime: { timeoutMs: within(100) } }), () => {})).toBe('timeout')
   expect(await ended(shell(loop, { lifetime: { signal: abort.signal } }), () => abort.abort())).toBe('abort')
   await using terminated = await shell(loop)
   expect(await terminated.terminate()).toHaveProperty('endedBy', 'terminate')
@@ -135,7 +135,8 @@ test('each cause of an end has its own name [B088]', async () => {
 })
 
 test('a timeout ends a child in time whatever holds its output [B049]', async () => {
-  const timeout = { lifetime: { timeoutMs: 200, graceMs: 100 }, drainMs: 150 }
+  // Long enough for all of a group to end within the grace.
+  const timeout = { lifetime: { timeoutMs: 200, graceMs: within(150) }, drainMs: 150 }
   const inGroup = ['sleep 30; true', 'sleep 30 | cat', '(sleep 30); true'].map(async (script) => {
     const child = await shell(script, timeout)
     const { result, ms } = await timed(() => child.wait())
@@ -149,7 +150,8 @@ test('a timeout ends a child in time whatever holds its output [B049]', async ()
 
 test('a timeout also ends the wait for a child whose escapee holds its output [B049]', async () => {
   const verbs = 'setsid-and-hold 1 20000 -- pause'
-  const child = await fixture(verbs, { lifetime: { timeoutMs: 200, graceMs: 100 }, drainMs: 150 })
+  // The timeout comes after the holder has been told.
+  const child = await fixture(verbs, { lifetime: { timeoutMs: within(200), graceMs: 100 }, drainMs: 150 })
   const [holder] = (await announced(child, 1)) as [number]
   escapee(holder)
   const { result, ms } = await timed(() => child.wait().catch((error: unknown) => error))
@@ -160,9 +162,11 @@ test('a timeout also ends the wait for a child whose escapee holds its output [B
 
 test('a timeout ends a child that nobody waits for, and not before its time [B049]', async () => {
   const start = performance.now()
-  const child = await fixture('ignore TERM -- pause', { lifetime: { timeoutMs: 150, graceMs: 50 } })
+  // It ignores the first signal by the time that this comes.
+  const timeoutMs = within(150)
+  const child = await fixture('ignore TERM -- pause', { lifetime: { timeoutMs, graceMs: 50 } })
   await until('the exit', () => child.tryWait())
-  expect(performance.now() - start).toBeGreaterThanOrEqual(200)
+  expect(performance.now() - start).toBeGreaterThanOrEqual(timeoutMs + 50)
   expect(await child.wait()).toMatchObject({ signal: 'SIGKILL', endedBy: 'timeout', escalated: true })
 })
 
