@@ -4,7 +4,7 @@ import type { Child } from 'exactspawn'
 import { expect, test } from 'vitest'
 import { audit } from '../../support/audit.js'
 import { fixtureChild } from '../../support/fixture.js'
-import { groupMembers, processFacts } from '../../support/process-table.js'
+import { childrenOf, groupMembers, processFacts } from '../../support/process-table.js'
 import { timed, until, within } from '../../support/until.js'
 import { aftermath, onEachWay, rounds } from './starts.js'
 
@@ -85,13 +85,14 @@ test('a child without a group of its own has none to join [X-01]', async () => {
 
 test('a group that cannot be entered fails the start at setpgid, and nothing runs [B064, M-42]', async () => {
   const session = await spawn({ ...paused, group: 'session' })
-  const before = groupMembers(own.pgid)
+  // Only what is ours: the group is that of the whole test run, in which other files start and end hosts.
+  const ours = () => groupMembers(own.pgid).filter((pid) => childrenOf().includes(pid))
   await onEachWay(async () => {
     const { error, fds, children } = await aftermath(() => spawn({ ...paused, group: { join: session } }))
     expect(error.details).toMatchObject({ stage: 'setpgid', syscall: 'setpgid', field: 'group' })
     expect([error.cause?.code, fds, children]).toEqual(['EPERM', [], []])
   })
-  expect(groupMembers(own.pgid)).toEqual(before)
+  expect(ours()).toEqual([])
   expect(session.tryWait()).toBe(null)
   await session[Symbol.asyncDispose]()
 })
