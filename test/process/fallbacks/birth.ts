@@ -26,8 +26,9 @@ const body = `
   const fs = require('node:fs');
   const { runTask } = require(${JSON.stringify(eventsModule)});
   require(${JSON.stringify(addonModule)}).addon().setTestHooks(JSON.parse(process.env.HOOKS));
-  const waiters = () => fs.readdirSync('/proc/self/task')
-    .filter((task) => fs.readFileSync('/proc/self/task/' + task + '/comm', 'latin1').trim() === 'xs-waiter').length;
+  // One that ends meanwhile has no name any more.
+  const nameOf = (task) => { try { return fs.readFileSync('/proc/self/task/' + task + '/comm', 'latin1').trim() } catch {} };
+  const waiters = () => fs.readdirSync('/proc/self/task').filter((task) => nameOf(task) === 'xs-waiter').length;
   const settled = async (child) => { const { code, signal, endedBy, groupLeft, lost } = await child.wait(); return { code, signal, endedBy, groupLeft, lost } };
 
   const { child: end, host } = pipe('childWrites');
@@ -50,6 +51,9 @@ const body = `
   const members = await spawn({ program: fixture, args: ['fork-pause', '3', '--', 'pause'], env: {}, fds: { 1: 'pipe' } });
   let lines = '';
   for await (const chunk of members.stdout) { lines += chunk; if (lines.split('\\n').length > 3) break; }
+  // A thread names itself, once it runs.
+  const watch = members.receipt.controls.find(({ control }) => control === 'exit').value;
+  while (watch === 'watched by a thread' && waiters() === 0) await new Promise((turned) => setImmediate(turned));
   const during = waiters();
   await members.terminate({ graceMs: 5000 });
   outcomes.push(await settled(members));
