@@ -8,7 +8,7 @@ import { openFds } from '../../support/process-table.js'
 import { tmpFolder } from '../../support/tmp.js'
 import { timed, until, within } from '../../support/until.js'
 
-const HOLD_MS = 2_500
+const HOLD_MS = 5_000
 const hold = (...fds: number[]) => fds.flatMap((fd) => ['setsid-and-hold', String(fd), String(HOLD_MS), '--'])
 const start = (args: string[], spec: Partial<SpawnSpec> = {}) => {
   // 3 is where members are announced, so that the logs have nothing but what the test writes.
@@ -48,16 +48,16 @@ test('every wait meets the same error with the same exit, which tryWait gives to
   await child[Symbol.asyncDispose]()
 })
 
-test('two held streams share one deadline: both take no longer than one [M-30]', async () => {
+test('held streams share one deadline: all take no longer than one [M-30]', async () => {
   const drainMs = 400
-  const one = await start([...hold(1), 'exit'], { drainMs })
-  const first = await timed(() => failureOf(one))
-  const two = await start([...hold(1, 2), 'exit'], { drainMs })
-  const second = await timed(() => failureOf(two))
-  expect(first.result.streams).toEqual([1])
-  expect(second.result.streams).toEqual([1, 2])
-  expect(second.ms).toBeGreaterThanOrEqual(drainMs)
-  expect(second.ms / first.ms).toBeLessThan(1.5)
+  // So many that their deadlines in a row would take four times what a busy machine may need for one.
+  const held = Array.from({ length: 16 }, (_, index) => 10 + index)
+  const fds = Object.fromEntries(held.map((fd) => [fd, capture({ headBytes: KiB })]))
+  const child = await start([...hold(...held), 'exit'], { drainMs, fds: { ...fds, 3: 'null' } })
+  const { result, ms } = await timed(() => failureOf(child))
+  expect(result.streams).toEqual(held)
+  expect(ms).toBeGreaterThanOrEqual(drainMs)
+  expect(ms).toBeLessThan((held.length * drainMs) / 4)
 })
 
 test('the deadline is one second unless another is given [M-30]', async () => {
@@ -79,8 +79,8 @@ test('a deadline of 0 ends the wait as soon as the exit is settled, and whole lo
 
 test('a holder that goes before the deadline makes the logs whole [M-33]', async () => {
   const args = ['setsid-and-hold', '1', '150', '--', 'text', 'all', '1', '--', 'exit', '5']
-  const child = await start(args, { drainMs: 20_000 })
-  const { result, ms } = await timed(() => child.wait())
+  // From before the start: the holder may be about to go when that is told.
+  const { result, ms } = await timed(async () => (await start(args, { drainMs: 20_000 })).wait())
   expect(result.code).toBe(5)
   expect(result.logs[1]).toMatchObject({ complete: true, totalBytes: 3 })
   expect(ms).toBeGreaterThanOrEqual(100)
@@ -88,7 +88,7 @@ test('a holder that goes before the deadline makes the logs whole [M-33]', async
 })
 
 test('the exit is known at once while a held stream keeps the wait [M-30, P-8]', async () => {
-  const child = await start([...hold(1), 'exit', '9'], { drainMs: 300 })
+  const child = await start([...hold(1), 'exit', '9'], { drainMs: within(300) })
   const failing = failureOf(child)
   const seen = await until('the exit', () => child.tryWait())
   expect(seen).toMatchObject({ code: 9, lost: false })
@@ -98,7 +98,7 @@ test('the exit is known at once while a held stream keeps the wait [M-30, P-8]',
 })
 
 test('a wait with a bound of its own ends before the drains do, and a later one knows it all [P-5]', async () => {
-  const child = await start([...hold(1), 'exit', '2'], { drainMs: 300 })
+  const child = await start([...hold(1), 'exit', '2'], { drainMs: within(300) })
   await expect(child.wait({ timeoutMs: 50 })).rejects.toMatchObject({ code: 'ERR_WAIT_TIMEOUT' })
   expect((await failureOf(child)).exit).toMatchObject({ code: 2 })
 })
