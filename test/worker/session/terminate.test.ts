@@ -25,6 +25,8 @@ import {
 import { gone, hostTools } from '../../process/ends/children.js'
 
 const logs = { stdoutBytes: 4_096, stderrBytes: 4_096 }
+/** Long enough for a leader to end by the interrupt. */
+const GRACE_MS = within(200)
 
 async function start(launched: LaunchRecord) {
   const executor = new LocalProcessExecutor({ privateRoot: privateRoot(), logs })
@@ -59,7 +61,7 @@ test('a member that ignores the interrupt dies also when the leader has gone by 
   await begin(session, 'execute')
   const member = await said(process, 'member')
   expect(alive(member)).toBe(true)
-  expect(await executor.terminate(process, { graceMs: 100 })).toMatchObject({ code: null, signal: 'SIGINT' })
+  expect(await executor.terminate(process, { graceMs: GRACE_MS })).toMatchObject({ code: null, signal: 'SIGINT' })
   await gone(member)
   await process.wait()
 })
@@ -68,7 +70,7 @@ test('after a terminate the directory stays until wait has collected the logs [M
   const { executor, process, session } = await start(abuse('leaves-member'))
   await begin(session, 'execute')
   const member = await said(process, 'member')
-  await executor.terminate(process, { graceMs: 20 })
+  await executor.terminate(process, { graceMs: GRACE_MS })
   expect(existsSync(process.workingDirectory as string)).toBe(true)
   const output = await process.wait()
   expect(output.stdout).toMatchObject({ complete: true, truncated: false })
@@ -101,7 +103,7 @@ test('a terminate can be repeated, and gives the same end [M-82]', async () => {
 test('a terminate whose call is given up leaves the ladder running and the handle good [M-82]', async () => {
   const { executor, process, session } = await start(abuse('ignores-interrupt'))
   await begin(session, 'execute')
-  const bounded = rejection(executor.terminate(process, { graceMs: 300, timeoutMs: 30 }))
+  const bounded = rejection(executor.terminate(process, { graceMs: 60_000, timeoutMs: 30 }))
   expect(await bounded).toMatchObject({ code: 'ERR_WAIT_TIMEOUT', details: { timeoutMs: 30 } })
   expect(process.tryWait()).toBe(null)
   expect(readFileSync(`/proc/${process.pid}/cmdline`, 'utf8')).toContain('abuse.py')
