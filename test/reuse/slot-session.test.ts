@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import type { SlotSession } from '../../lib/reuse/slot-session.js'
 import type { Facts } from '../support/owner.js'
 import { attemptOf, expectNothingRetained, ownerOf, told, work } from '../support/owner.js'
+import { within } from '../support/until.js'
 import { anyExecute, anyPrepare, rejection } from '../support/worker.js'
 
 const { implementation_seed: _seed, ...fields } = anyPrepare
@@ -40,7 +41,8 @@ test('a request ends with its slot, also one that has a signal of its own [R-08,
     await request
     return await new Promise<never>(() => {})
   }
-  const error = await rejection(held.owner.run(attemptOf({}, { measure, timeoutMs: 300 })))
+  // Long enough for the request to be made.
+  const error = await rejection(held.owner.run(attemptOf({}, { measure, timeoutMs: within(200) })))
   expect(error).toMatchObject({ code: 'ERR_SLOT_DEADLINE' })
   expect(await request).toMatchObject({ code: 'ERR_ABORTED', cause: error })
   expect(getEventListeners(own.signal, 'abort')).toEqual([])

@@ -131,11 +131,12 @@ test('resets, clean-ups and replacements are each lane\'s own [R-04]', async () 
 test('a slow lane does not hold up another one\'s next attempt [R-04]', async () => {
   await using held = lanesOf(2)
   const order: string[] = []
-  const noting = (id: string, execute: unknown[]) => {
-    const { measure } = attemptOf({ execute })
-    return attemptOf({}, { id, measure: (session) => measure(session).finally(() => order.push(id)) })
+  const noting = (id: string, first: () => Promise<unknown> = async () => {}) => {
+    const { measure } = attemptOf()
+    return attemptOf({}, { id, measure: (session) => first().then(() => measure(session)).finally(() => order.push(id)) })
   }
-  await held.lanes.run([noting('slow', [['sleep', 1]]), noting('fast', []), noting('last', []), noting('fast too', [])])
+  const slow = noting('slow', () => until('both attempts of the other lane', () => order.length === 2))
+  await held.lanes.run([slow, noting('fast'), noting('last'), noting('fast too')])
   expect(order).toEqual(['fast', 'fast too', 'slow', 'last'])
 })
 
