@@ -69,11 +69,14 @@ test.each([
 
 test('what a listener of a stream throws reaches the host as its own [N-17]', async () => {
   const { code, stdout } = await runHost(`
-    process.on('uncaughtException', (error) => say(error.message));
+    const thrown = new Promise((resolve) => process.on('uncaughtException', (error) => resolve(say(error.message))));
     const args = ['text', 'a', '--', 'sleep', '50', '--', 'text', 'b'];
     const child = await spawn({ program: fixture, args, env: {}, fds: { 1: 'pipe' } });
     child.stdout.once('data', () => { throw new Error('of the user') });
-    say((await child.wait()).code);
+    const { code } = await child.wait();
+    // Its bytes are read in turns of their own.
+    await thrown;
+    say(code);
   `)
   expect({ code, said: stdout.trim().split('\n') }).toEqual({ code: 0, said: ['"of the user"', '0'] })
 })
