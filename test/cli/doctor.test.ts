@@ -76,8 +76,10 @@ test('people get each fact and each mechanism in a line of its own [N-8]', async
 })
 
 test('a reader that goes away ends it without a word, with 141 [B055]', async () => {
-  const through = '{ "$@"; echo "code $?" >&2; } | true'
-  const { stderr } = await cli(['doctor'], { through })
+  // It begins when nobody has the reading end any more: a file says that the reader has closed it.
+  const gone = join(tmpFolder(), 'gone')
+  const through = `{ until [ -e "$GONE" ]; do sleep 0.01; done; "$@"; echo "code $?" >&2; } | { exec <&-; : >"$GONE"; }`
+  const { stderr } = await cli(['doctor'], { through, env: { GONE: gone } })
   expect(stderr).toBe('code 141\n')
 })
 

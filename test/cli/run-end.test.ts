@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { endEscapee } from '../process/ends/children.js'
 import { fixtureChild } from '../support/fixture.js'
 import { alive } from '../support/process-table.js'
 import { timed, until, within } from '../support/until.js'
@@ -48,24 +49,30 @@ test('in the caller\'s group a signal is passed on to the program alone [X-01, B
 })
 
 test('a timeout gives 124 and says so, whatever the program makes of its signal [B049, B088]', async () => {
-  const obedient = start(['--timeout', '100ms', '--signal', 'usr1'], 'trap', 'USR1', 'bye', '0', '--', 'pause')
+  // Long enough for the trap to be set.
+  const ms = within(100)
+  const options = ['--timeout', `${ms}ms`, '--grace', '1m', '--signal', 'usr1']
+  const obedient = start(options, 'trap', 'USR1', 'bye', '0', '--', 'pause')
   const { code, stdout, stderr } = await obedient.end
   expect({ code, stdout }).toEqual({ code: 124, stdout: 'bye' })
-  expect(stderr).toBe('ready\nexactspawn: timed out after 100 ms; ended with exit code 0\n')
+  expect(stderr).toBe(`ready\nexactspawn: timed out after ${ms} ms; ended with exit code 0\n`)
 })
 
 test('a program that ignores the signal of its timeout is killed after its grace [B069]', async () => {
   const stubborn = ['ignore', 'TERM', '--', 'fork-ignore', 'TERM', '60000', '--', 'pause']
-  const { result, ms } = await timed(() => start(['--timeout', '50ms', '--grace', '150ms'], ...stubborn).end)
+  // Long enough for the member to be told.
+  const timeoutMs = within(100)
+  const options = ['--timeout', `${timeoutMs}ms`, '--grace', '150ms']
+  const { result, ms } = await timed(() => start(options, ...stubborn).end)
   expect(result.code).toBe(124)
-  expect(result.stderr).toContain('timed out after 50 ms; ended with SIGKILL, after its grace')
-  expect(ms).toBeGreaterThanOrEqual(200)
+  expect(result.stderr).toContain(`timed out after ${timeoutMs} ms; ended with SIGKILL, after its grace`)
+  expect(ms).toBeGreaterThanOrEqual(timeoutMs + 150)
   expect(ms).toBeLessThan(within(5_000))
   expect(alive(pidIn(result.stdout, /member (\d+)/))).toBe(false)
 })
 
 test('what is left of the group is killed and told, or kept and told [B053]', async () => {
-  const verbs = ['fork-ignore', 'HUP', '400']
+  const verbs = ['fork-ignore', 'HUP', '60000']
   const killed = await start([], ...verbs).end
   expect(killed).toMatchObject({ code: 0, stderr: 'exactspawn: 1 of its group outlived it: killed\n' })
   expect(alive(pidIn(killed.stdout, /member (\d+)/))).toBe(false)
@@ -73,8 +80,11 @@ test('what is left of the group is killed and told, or kept and told [B053]', as
   const keeping = start(['--leftovers', 'keep'], ...verbs)
   await new Promise((resolve) => keeping.process.once('exit', resolve))
   expect(keeping.process.exitCode).toBe(0)
+  // What it said may be read after its exit, and ends with the member that holds it.
+  await until('a member', () => keeping.stdout().includes('\n'))
   const member = pidIn(keeping.stdout(), /member (\d+)/)
   expect(alive(member)).toBe(true)
+  endEscapee(member, 'fork-ignore')
   expect((await keeping.end).stderr).toBe('exactspawn: 1 of its group outlived it: kept\n')
 })
 
