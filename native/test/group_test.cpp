@@ -221,11 +221,11 @@ TEST("members keep their grace after the leader has gone, also while a wait is p
     CHECK(family.next_line_is("up"));
     family.child.life().set_waiting(true);
     int64_t asked = now_ms();
-    family.child.life().end(EndedBy::kTerminate, term(300));
+    family.child.life().end(EndedBy::kTerminate, term(1000));
     family.child.exited();
     CHECK(!gone(member));
     Event settled = family.child.settled();
-    CHECK(now_ms() - asked >= 300);
+    CHECK(now_ms() - asked >= 1000);
     CHECK_EQ(settled.fields[kCode], 0);
     CHECK_EQ(settled.fields[kEscalated], 1);
     CHECK_EQ(settled.fields[kCause], cause(EndedBy::kTerminate));
@@ -326,7 +326,7 @@ TEST("a child can join a group whose leader exits meanwhile, because its number 
     CHECK(leader.next_line_is("up"));
     SpawnRequest request = fixture_request({"pause"});
     request.group = GroupMode::kJoin;
-    request.delay_before_exec_ms = 200;
+    request.delay_before_exec_ms = 1000;
     Child joining(std::move(request), {}, {}, leader.child.life_ref());
     CHECK(until([&] { return children_of(getpid()).size() == 2; }));
     leader.child.life().set_waiting(true);

@@ -307,7 +307,7 @@ TEST("a child killed before exec is told as that, with its signal, and never ran
     HooksInForce hooks(path.hooks);
     for (int signal : {SIGKILL, SIGTERM}) {
       // All signals are blocked until right before exec: the polite one is acted on when the delay is over.
-      SpawnRequest request = delayed(signal == SIGKILL ? 60000 : 200);
+      SpawnRequest request = delayed(signal == SIGKILL ? 60000 : 600);
       request.args = string_block({"child", "marker", scratch / "ran"});
       Child child(std::move(request));
       pid_t pid = newborn();
@@ -323,7 +323,7 @@ TEST("a child killed before exec is told as that, with its signal, and never ran
 TEST("a child stopped and continued before exec starts all the same [N-9]") {
   for (const StartPath& path : start_paths()) {
     HooksInForce hooks(path.hooks);
-    Child child(delayed(300));
+    Child child(delayed(600));
     pid_t pid = newborn();
     send(pid, SIGSTOP);
     CHECK(until([&] { return process_state(pid) == 'T'; }));
@@ -343,7 +343,7 @@ TEST("a start that is cancelled before its turn makes nothing, one under way is 
 
   ScratchDirectory scratch;
   {
-    SpawnRequest late = delayed(200);
+    SpawnRequest late = delayed(600);
     Child child(std::move(late));
     pid_t pid = newborn();
     child.start().cancel();
