@@ -7,11 +7,25 @@ const timedOut: StopError = (facts) =>
   new PipeError('ERR_PIPE_TIMEOUT', { direction: 'childReads', timeoutMs: 20, ...facts })
 
 const never = () => new Promise<never>(() => {})
-const refdTimers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
 const listeners = (signal: AbortSignal) => getEventListeners(signal, 'abort').length
+
+/** Counts the timers that are set from now on and have neither fired nor been cleared; the runner has others. */
+function timersFromNow(): () => number {
+  const timers = new Set<unknown>()
+  const { setTimeout: set, clearTimeout: clear } = globalThis
+  const setting = (run: () => void, ms?: number) => {
+    const timer = set(() => (timers.delete(timer), run()), ms)
+    timers.add(timer)
+    return timer
+  }
+  vi.spyOn(globalThis, 'setTimeout').mockImplementation(setting as typeof setTimeout)
+  vi.spyOn(globalThis, 'clearTimeout').mockImplementation((timer) => (timers.delete(timer), clear(timer)))
+  return () => timers.size
+}
 
 afterEach(() => {
   vi.useRealTimers()
+  vi.restoreAllMocks()
 })
 
 test('a timeout that is no number of milliseconds is refused before the operation starts [P-5]', async () => {
@@ -77,20 +91,20 @@ test('an operation starts at once and its end is the end of the call, bounded or
 })
 
 test('no timer or listener outlives a call, however it ends [B091]', async () => {
-  const timers = refdTimers()
+  const timers = timersFromNow()
   const quiet = new AbortController()
   const ends = [() => Promise.resolve(1), () => Promise.reject(new Error('own')), never]
   for (const start of ends) {
     await bounded(start, { signal: quiet.signal, timeoutMs: 5 }, timedOut).catch(() => {})
     expect(listeners(quiet.signal)).toBe(0)
-    expect(refdTimers()).toBe(timers)
+    expect(timers()).toBe(0)
   }
   const aborting = new AbortController()
   const call = bounded(never, { signal: aborting.signal, timeoutMs: 60_000 }, timedOut)
-  expect([listeners(aborting.signal), refdTimers()]).toEqual([1, timers + 1])
+  expect([listeners(aborting.signal), timers()]).toEqual([1, 1])
   aborting.abort()
   await expect(call).rejects.toBeInstanceOf(AbortError)
-  expect([listeners(aborting.signal), refdTimers()]).toEqual([0, timers])
+  expect([listeners(aborting.signal), timers()]).toEqual([0, 0])
 })
 
 test('an abort rejects at once with its very reason [B088]', async () => {
