@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import type { Attempt } from '../../lib/reuse/attempt.js'
 import type { AttemptEvidence } from '../../lib/reuse/evidence.js'
 import type { OwnerEvent } from '../../lib/reuse/owner-events.js'
+import type { SlotSession } from '../../lib/reuse/slot-session.js'
 import type { WorkerLanesOptions } from '../../lib/reuse/worker-lanes.js'
 import { WorkerLanes } from '../../lib/reuse/worker-lanes.js'
 import type { AttemptOutcome } from '../../lib/reuse/worker-owner.js'
@@ -133,7 +134,8 @@ test('a slow lane does not hold up another one\'s next attempt [R-04]', async ()
   const order: string[] = []
   const noting = (id: string, first: () => Promise<unknown> = async () => {}) => {
     const { measure } = attemptOf()
-    return attemptOf({}, { id, measure: (session) => first().then(() => measure(session)).finally(() => order.push(id)) })
+    const all = async (session: SlotSession) => (await first(), await measure(session))
+    return attemptOf({}, { id, measure: (session) => all(session).finally(() => order.push(id)) })
   }
   const slow = noting('slow', () => until('both attempts of the other lane', () => order.length === 2))
   await held.lanes.run([slow, noting('fast'), noting('last'), noting('fast too')])

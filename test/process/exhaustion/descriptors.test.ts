@@ -101,11 +101,11 @@ test('a host at its descriptor limit starts or says EMFILE and a stage, and leav
     `{ program: '/bin/cat', env: {}, guard: true, fds: {
       0: 'pipe', 1: 'pipe', 2: 'pipe', 3: { file: ${JSON.stringify(log)}, mode: 'append' },
       4: capture({ headBytes: 1 }), 5: { bytes: Buffer.from('bytes') }, 6: 'null', 7: made.child } }`,
-    "await (await spawn({ program: '/bin/true', env: {}, fds: { 3: { file: '/etc/hostname', mode: 'read' } } })).wait()",
+    "await (await spawn({ program: '/bin/true', env: {}, fds: { 3: { file: '/etc/hosts', mode: 'read' } } })).wait()",
   )
   await host.line()
   // The end of a start is told before its last descriptors are closed.
-  const ofFirst = (target: string) => target.includes('pidfd') || target === '/etc/hostname'
+  const ofFirst = (target: string) => target.includes('pidfd') || target === '/etc/hosts'
   await until('those of the first start closed', () => ![...openFds(host.pid).values()].some(ofFirst))
   const base = host.fds()
   const outcomes: Outcome[] = []

@@ -27,8 +27,8 @@ const body = `
   const { runTask } = require(${JSON.stringify(eventsModule)});
   require(${JSON.stringify(addonModule)}).addon().setTestHooks(JSON.parse(process.env.HOOKS));
   // One that ends meanwhile has no name any more.
-  const nameOf = (task) => { try { return fs.readFileSync('/proc/self/task/' + task + '/comm', 'latin1').trim() } catch {} };
-  const waiters = () => fs.readdirSync('/proc/self/task').filter((task) => nameOf(task) === 'xs-waiter').length;
+  const nameOf = (task) => { try { return fs.readFileSync('/proc/self/task/' + task + '/comm', 'latin1') } catch {} };
+  const waiters = () => fs.readdirSync('/proc/self/task').filter((task) => nameOf(task) === 'xs-waiter\\n').length;
   const settled = async (child) => { const { code, signal, endedBy, groupLeft, lost } = await child.wait(); return { code, signal, endedBy, groupLeft, lost } };
 
   const { child: end, host } = pipe('childWrites');
