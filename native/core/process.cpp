@@ -193,7 +193,9 @@ int Process::count_members() {
 
 bool Process::leader_stopped() {
   Lock lock(mutex_);
-  return !exited_ && number_is_ours_locked() && process_state(pid_) == 'T';
+  if (exited_ || !number_is_ours_locked()) return false;
+  char state = process_state(pid_);
+  return state == 'T' || state == 'D';
 }
 
 void Process::retire() {

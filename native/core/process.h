@@ -57,7 +57,8 @@ class Process : public Counted<Process> {
   // Members that are neither the leader nor the guard nor dead already; -1 where /proc does not tell. Blocks: for one
   // pass over /proc.
   int count_members();
-  // Whether the leader is stopped by a signal: it could not act on a polite one.
+  // Whether the leader may be stopped by a signal: it could not act on a polite one. Also while it waits in the kernel, as
+  // for a child of its vfork(2), which has been stopped in its place.
   bool leader_stopped();
 
   // All is known and nobody will be signalled any more: gives the pidfd back. From here on every signal is ESRCH.

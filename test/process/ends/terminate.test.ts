@@ -178,6 +178,17 @@ test('a child that is stopped after the first signal is continued too [B058]', a
   expect(logText(child)).toBe('ready\nbye')
 })
 
+test('a child that is stopped in the middle of a start of its own is continued too [B058]', async () => {
+  const child = await fixture('trap TERM bye 4 -- vfork-sleep 1500 -- pause')
+  const [member] = (await announced(child, 1)) as [number]
+  const terminated = child.terminate({ firstSignal: 'SIGWINCH', graceMs: 10_000 })
+  await pause(10) // the case: stopped so long after the first signal
+  signalGroup(child, 'SIGSTOP')
+  await until('continued', () => processFacts(member)?.state !== 'T')
+  child.signal('SIGTERM')
+  expect(await terminated).toMatchObject({ code: 4, endedBy: 'terminate', escalated: false })
+})
+
 test('members end with the group whoever their parent is by then [M-80, B071]', async () => {
   const child = await fixture('fork-tree 3 60000 -- exit 0')
   const members = await announced(child, 3)
