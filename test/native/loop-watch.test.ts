@@ -85,7 +85,7 @@ test.each(watches)('with %s as its watch a pipe that closes while a child is bei
     const { child: writer, host } = pipe('childWrites');
     const waiting = host.read();
     await turn();
-    require(${JSON.stringify(addonModule)}).addon().setTestHooks({ delayBeforeExecMs: 600, noLoopWatch: ${String(reactor)} });
+    require(${JSON.stringify(addonModule)}).addon().setTestHooks({ delayBeforeExecMs: 1500, noLoopWatch: ${String(reactor)} });
     const start = spawn({ program: '/bin/true', env: {} });
     await until('cloned', () => childrenOfHost().length === 1);
     // Until its exec the child has a copy of the reading end, and that is readable for good once the writer is gone.
